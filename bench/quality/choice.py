@@ -11,9 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from forms import Form
 from subjects import Subject, subjects
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,16 +41,6 @@ smallest fixed one that is as good ({ALIKE_DB} dB count as equal, and so does al
 """
 
 
-def name_of(form: str) -> str:
-    """What run.py calls a proxy that `render` names so."""
-    words = form.split()
-    if form.startswith("bricks"):
-        return f"bricks, level {words[3]}" + (f", {words[5]} bits" if "bits" in words else "")
-    if form.endswith("slabs of colour"):
-        return f"{words[0]} slabs"
-    return form if form.endswith("scalar slabs") else "64 segments"
-
-
 def chosen(folder: Path, size: list[int], spacing: list[float], budget_mb: float) -> Row:
     (folder / "field.json").write_text(json.dumps({"file": "field.raw", "size": size, "spacing": spacing, "type": "f32"}))
     azimuth, elevation = KEY_DEG
@@ -59,9 +51,9 @@ def chosen(folder: Path, size: list[int], spacing: list[float], budget_mb: float
     if ended.returncode:
         return {"budget_mb": budget_mb, "form": None, "why": ended.stderr.strip()}
     told = json.loads((folder / "told.json").read_text())
-    form = told["choice"]["reason"].split(":")[0]
-    predicted = next(candidate["psnr_db"] for candidate in told["choice"]["candidates"] if candidate["proxy"] == form)
-    return {"budget_mb": budget_mb, "form": form, "bytes": told["wire_bytes"], "predicted_db": round(predicted, 1)}
+    choice = told["choice"]
+    made = next(candidate for candidate in choice["candidates"] if choice["reason"].startswith(f"{candidate['proxy']}: "))
+    return {"budget_mb": budget_mb, "form": made["proxy"], "bytes": told["wire_bytes"], "predicted_db": round(made["psnr_db"], 1)}
 
 
 def measure(subject: Subject, folder: Path) -> list[Row]:
@@ -70,23 +62,36 @@ def measure(subject: Subject, folder: Path) -> list[Row]:
     return [{"subject": subject.name} | chosen(folder, size, spacing, budget) for budget in BUDGETS_MB]
 
 
-def fixed_choices(measured: list[Row], subject: str) -> dict[str, tuple[int, float]]:
-    """Bytes and decibels, turned by the goal, of each proxy of a subject."""
+@dataclass(frozen=True)
+class Fixed:
+    """A proxy of a subject that run.py has measured, turned by the goal."""
+
+    name: str
+    bytes: int
+    db: float
+
+    @property
+    def counted_db(self) -> float:
+        """What is better than enough looks exact."""
+        return min(self.db, ENOUGH_DB)
+
+
+def fixed_choices(measured: list[Row], subject: str) -> dict[Form, Fixed]:
+    """All of a subject."""
     rows = [row for row in measured if row["subject"] == subject and row["transfer_function"] == "own" and row["bytes"]]
-    return {row["proxy"]: (row["bytes"], row["psnr_db"][row["angles_deg"].index(TURNED_DEG)]) for row in rows}
+    return {Form.named(row["proxy"]): Fixed(row["proxy"], row["bytes"], row["psnr_db"][row["angles_deg"].index(TURNED_DEG)]) for row in rows}
 
 
-def beside(row: Row, fixed: dict[str, tuple[int, float]]) -> Row:
+def beside(row: Row, fixed: dict[Form, Fixed]) -> Row:
     """What the choice is worth, and the best fixed one."""
-    fitting = {name: cost for name, cost in fixed.items() if cost[0] <= row["budget_mb"] * 1e6}
-    best = max(fitting, key=lambda name: (min(fitting[name][1], ENOUGH_DB), -fitting[name][0]), default=None)
-    known = name_of(row["form"] or "")
-    if row["form"] is None or known not in fixed or best is None:
-        return row | {"best": best}
-    db = fixed[known][1]
-    as_good = [size for size, other in fixed.values() if min(other, ENOUGH_DB) >= min(db, ENOUGH_DB) - ALIKE_DB]
-    lost = min(fixed[best][1], ENOUGH_DB) - min(db, ENOUGH_DB)
-    return row | {"db": db, "best": best, "best_db": fixed[best][1], "lost_db": max(0.0, lost), "ratio": row["bytes"] / min(as_good)}
+    fitting = [one for one in fixed.values() if one.bytes <= row["budget_mb"] * 1e6]
+    best = max(fitting, key=lambda one: (one.counted_db, -one.bytes), default=None)
+    made = fixed.get(Form.named(row["form"])) if row["form"] else None
+    if made is None or best is None:
+        return row | {"best": best.name if best else None}
+    as_good = [one.bytes for one in fixed.values() if one.counted_db >= made.counted_db - ALIKE_DB]
+    lost = max(0.0, best.counted_db - made.counted_db)
+    return row | {"db": made.db, "best": best.name, "best_db": best.db, "lost_db": lost, "ratio": row["bytes"] / min(as_good)}
 
 
 def page(told: Row, measured: list[Row]) -> str:

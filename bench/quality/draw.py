@@ -11,15 +11,14 @@ matplotlib.use("svg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
+from forms import WHOLE_BITS, Form
 
 # Text stays text, and a figure drawn again from the same rows is the same file.
 matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "quality", "font.family": "sans-serif", "font.size": 8}
 
 COLUMNS = 2
 TURNED_DEG = 30
-# The first of these that a proxy's name contains is its kind.
-COLOURS = {"bits": "#98df8a", "bricks": "#2ca02c", "scalar": "#9467bd", "slabs": "#1f77b4", "segments": "#d62728"}
-LABELS = {"bits": "bricks of few bits"}
+COLOURS = {"bricks of few bits": "#98df8a", "bricks": "#2ca02c", "scalar": "#9467bd", "slabs": "#1f77b4", "segments": "#d62728"}
 STYLES = ("-", "--", ":", "-.")
 # What holds for the transfer function that the proxy was made with; the others are drawn with another one.
 OWN = "own"
@@ -73,7 +72,11 @@ def figure(rows: list[Row], path: Path, panel: Any) -> None:
 
 
 def kind(proxy: str) -> str:
-    return next((kind for kind in COLOURS if kind in proxy), "")
+    """What curves are told apart by."""
+    form = Form.named(proxy)
+    if form.bits < WHOLE_BITS:
+        return "bricks of few bits"
+    return "scalar" if form.kind == "scalar slabs" else form.kind
 
 
 def by_angle(axes: Axes, rows: list[Row], angles: list[float]) -> None:
@@ -93,7 +96,7 @@ def by_bytes(axes: Axes, rows: list[Row], at: int) -> None:
     for of, colour in COLOURS.items():
         points = sorted((row["bytes"] / 1e6, row["psnr_db"][at]) for row in rows if kind(row["proxy"]) == of and row["bytes"])
         if points:
-            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=LABELS.get(of, of), markersize=3, linewidth=1)
+            axes.plot(*zip(*points, strict=True), "o-", color=colour, label=of, markersize=3, linewidth=1)
     axes.set_xscale("log")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("MB")

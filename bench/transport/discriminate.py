@@ -10,26 +10,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path as File
 from typing import Any
 
 import limits_report
-from measure import end
-from peers import VISAPULT
-from processes import wait_listening
+from rivals import launcher, prefer, send_cubic, send_perf, serve_cubic, serve_perf, wait_for_report
 from scenarios import PATHS, SCENARIOS, Link, Path, Scenario
-from testbed import RIGHT, ROOT, WAN, Testbed
+from testbed import ROOT, WAN, Testbed
 from versions import measured_on
 
 RESULTS = ROOT / "bench" / "results" / "discrimination.json"
-PORT, IPERF_PORT = 7410, 5299
-PATIENCE = 40
 # Time for the session to come about, before an end is hindered.
 STARTING = 0.6
 # Share of what the link carries above which an end that was to be hindered was not.
@@ -64,12 +57,6 @@ def main() -> None:
     print(limits_report.confusion(results))
 
 
-def prefer() -> None:
-    """What else the machine does is not what is measured: the programs and the testbed go first."""
-    with contextlib.suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)
-
-
 def measure_well(scenario: Scenario, path: Path, seconds: int, seed: int) -> dict[str, Any]:
     """A run that the testbed kept up with, and in which what should hinder did; the last one if there is none."""
     much = 1.0
@@ -84,49 +71,25 @@ def measure_well(scenario: Scenario, path: Path, seconds: int, seed: int) -> dic
     return {**run, "void": "the testbed did not keep up" if not run["kept_up"] else "nothing was hindered"}
 
 
-Launch = Callable[..., "subprocess.Popen[str]"]
-
-
-def launcher(link: Testbed, ends: contextlib.ExitStack) -> Launch:
-    """Starts programs at the ends of a link, which end with `ends`."""
-
-    def launch(side: str, command: list[str], output: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        words = link.command(side, command)
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, text=True, start_new_session=True)
-        ends.callback(end, process)
-        return process
-
-    return launch
-
-
-def serve_perf(launch: Launch) -> tuple[subprocess.Popen[str], str]:
-    """A `perf serve` on the right for one measurement, and its URL."""
-    server = launch("right", [str(VISAPULT), "perf", "serve", "--bind", f"{RIGHT}:{PORT}", "--once"], subprocess.PIPE)
-    assert server.stdout
-    return server, server.stdout.readline().strip()
-
-
 def measure(scenario: Scenario, path: Path, seconds: int, seed: int, much: float) -> dict[str, Any]:
     """One transfer under a scenario."""
     with Testbed(Link(path, scenario.link(path)), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
         launch = launcher(link, ends)
         server, url = serve_perf(launch)
         if scenario.competes:
-            rival = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
-            wait_listening(rival.pid, IPERF_PORT)
-            launch("left", ["iperf3", "-c", RIGHT, "-p", str(IPERF_PORT), "-C", "cubic", "-t", str(seconds + 5)])
+            serve_cubic(launch)
+            send_cubic(launch, seconds + 5)
             time.sleep(2)
         link.stats(reset=True)
         report = File(folder) / "report.json"
-        client = launch("left", [str(VISAPULT), "perf", "send", url, "--time", f"{seconds}s", "--json", str(report), *scenario.send(path)])
+        client = send_perf(launch, url, seconds, report, scenario.send(path))
         time.sleep(STARTING)
         with contextlib.ExitStack() as hindrances:
             if scenario.hinder_receiver:
                 hindrances.enter_context(scenario.hinder_receiver(server.pid, path, much))
             if scenario.hinder_sender:
                 hindrances.enter_context(scenario.hinder_sender(client.pid, path, much))
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                client.wait(seconds + PATIENCE)
+            wait_for_report(client, seconds)
         stats = link.stats()
         told = json.loads(report.read_text()) if report.exists() and report.stat().st_size else {}
     return {

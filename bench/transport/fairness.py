@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,11 +19,10 @@ from pathlib import Path as File
 from typing import Any
 
 import limits_report
-from discriminate import IPERF_PORT, PATIENCE, launcher, prefer, serve_perf
-from peers import VISAPULT
-from processes import Sampler, at, wait_listening
+from processes import Sampler, at
+from rivals import launcher, prefer, send_cubic, send_perf, serve_cubic, serve_perf, wait_for_report
 from scenarios import Link, Path
-from testbed import RIGHT, ROOT, WAN, Testbed
+from testbed import ROOT, WAN, Testbed
 from versions import measured_on
 
 RESULTS = ROOT / "bench" / "results" / "fairness.json"
@@ -96,10 +94,9 @@ def together(one: Bottleneck, seconds: int, seed: int, *, ours: bool) -> tuple[f
     with Testbed(Link(one.path, ["--queue", one.queue]), seed) as link, contextlib.ExitStack() as ends, tempfile.TemporaryDirectory() as folder:
         launch = launcher(link, ends)
         _, url = serve_perf(launch)
-        rival_server = launch("right", ["iperf3", "-s", "-1", "-p", str(IPERF_PORT)])
-        wait_listening(rival_server.pid, IPERF_PORT)
+        rival_server = serve_cubic(launch)
         link.stats(reset=True)
-        rival = launch("left", ["iperf3", "-c", RIGHT, "-p", str(IPERF_PORT), "-C", "cubic", "-t", str(seconds + 6)])
+        rival = send_cubic(launch, seconds + 6)
         sampler = Sampler(rival_server.pid, rival.pid, "rchar")
         sampler.start()
         time.sleep(AHEAD)
@@ -107,9 +104,7 @@ def together(one: Bottleneck, seconds: int, seed: int, *, ours: bool) -> tuple[f
         placed: list[float] = []
         if ours:
             report = File(folder) / "report.json"
-            client = launch("left", [str(VISAPULT), "perf", "send", url, "--time", f"{seconds}s", "--json", str(report)])
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                client.wait(seconds + PATIENCE)
+            wait_for_report(send_perf(launch, url, seconds, report, []), seconds)
             placed = json.loads(report.read_text())["bytes_per_100_ms"] if report.exists() else []
         else:
             time.sleep(seconds)

@@ -7,9 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from columns import Column
+from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # For whoever measures over the testbed: `machine` is there.
@@ -18,15 +16,23 @@ WAN = Path(os.environ.get("WAN", ROOT / "target" / "release" / "wan")).resolve()
 LEFT, RIGHT = "10.7.0.1", "10.7.0.2"
 
 
+class Link(Protocol):
+    """A link that the testbed can be."""
+
+    def options(self) -> list[str]:
+        """What `wan up` is told."""
+        ...
+
+
 class Testbed:
     """A link that is up inside a `with`."""
 
-    def __init__(self, column: Column, seed: int) -> None:
-        self.column, self.seed = column, seed
+    def __init__(self, link: Link, seed: int) -> None:
+        self.link, self.seed = link, seed
         self.name = f"bench-{os.getpid()}"
 
     def __enter__(self) -> Testbed:
-        self._wan("up", *self.column.options(), "--seed", str(self.seed), "--for", "10m")
+        self._wan("up", *self.link.options(), "--seed", str(self.seed), "--for", "10m")
         return self
 
     def __exit__(self, *_: object) -> None:

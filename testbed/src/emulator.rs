@@ -1,14 +1,16 @@
 //! Moves packets between the two devices as the link says, in one thread.
 //!
 //! Wakes at most every `quantum` while there is traffic, and delivers then all that is due: few system calls, at the price
-//! of deliveries up to a quantum late, which is measured and reported. Never spins.
+//! of deliveries up to a quantum late, which is measured and reported. Never spins. Times without a unit are nanoseconds of its clock.
+
+mod orders;
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,37 +18,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::link::{Event, Link};
 use crate::nap::Nap;
 use crate::packet::{Arena, Run, Segment, Translation, split};
-use crate::settings::{Change, Scheduled, SettingError, Settings};
-use crate::stats::{Dropped, Histogram, OwnErrors, Report};
+use crate::settings::{Change, Scheduled, Settings};
+use crate::stats::{Dropped, Histogram};
+pub use orders::{Order, bell};
 
 /// Reads from one device before the other gets its turn.
 const READS_IN_A_ROW: usize = 64;
 /// Later than this is a stall.
 const STALL: u64 = 1_000_000;
 const MOST_MEMORY: usize = 3 << 30;
-
-/// What is asked of a running emulator.
-#[derive(Debug)]
-pub enum Order {
-    /// Tell what happened, and count from zero if `reset`.
-    Report {
-        /// Whether to count anew.
-        reset: bool,
-        /// Where the answer goes.
-        reply: Sender<Report>,
-    },
-    /// Change the link, now and later.
-    Set {
-        /// Now.
-        changes: Vec<Change>,
-        /// Later, counted from now.
-        scheduled: Vec<Scheduled>,
-        /// Where the answer goes.
-        reply: Sender<Result<(), SettingError>>,
-    },
-    /// End.
-    Stop,
-}
 
 /// Why an emulator ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -290,93 +270,6 @@ impl Emulator {
         let round_trip = nanoseconds(self.settings.to_right.delay + self.settings.to_left.delay);
         (round_trip / 20).clamp(30_000, 100_000)
     }
-
-    /// Follows orders and the schedule; false if it shall stop.
-    fn obey(&mut self, now: u64) -> bool {
-        while self.scheduled.front().is_some_and(|(at, _)| *at <= now) {
-            if let Some((_, change)) = self.scheduled.pop_front() {
-                // What cannot be done together was refused when it was scheduled, as far as it was known then.
-                let _ = self.change(&[change], now);
-            }
-        }
-        while let Ok(order) = self.orders.try_recv() {
-            let _ = rustix::io::read(&*self.bell, &mut [0_u8; 8]);
-            match order {
-                Order::Stop => return false,
-                Order::Report { reset, reply } => {
-                    let _ = reply.send(self.report(now));
-                    if reset {
-                        self.reset(now);
-                    }
-                }
-                Order::Set { changes, scheduled, reply } => {
-                    let result = self.change(&changes, now);
-                    if result.is_ok() {
-                        self.schedule(scheduled);
-                    }
-                    let _ = reply.send(result);
-                }
-            }
-        }
-        true
-    }
-
-    fn schedule(&mut self, scheduled: Vec<Scheduled>) {
-        let now = self.now();
-        self.scheduled.extend(scheduled.into_iter().map(|entry| (now + nanoseconds(entry.after), entry.change)));
-        self.scheduled.make_contiguous().sort_by_key(|(at, _)| *at);
-    }
-
-    fn change(&mut self, changes: &[Change], now: u64) -> Result<(), SettingError> {
-        let mut settings = self.settings.clone();
-        changes.iter().for_each(|change| settings.apply(change));
-        settings.check()?;
-        if settings.rebinds != self.settings.rebinds {
-            self.translation.rebind(settings.rebinds);
-        }
-        for side in 0..2 {
-            let events = &mut self.events;
-            self.links[side].change(&settings, now, &mut |event| events.push(event));
-            self.settle(1 - side);
-        }
-        self.settings = settings;
-        Ok(())
-    }
-
-    fn report(&self, now: u64) -> Report {
-        let tally = &self.tally;
-        let own_errors = OwnErrors {
-            // Judged once it is known what went unread.
-            kept_up: false,
-            late_median_us: tally.late.quantile(0.5) as f64 / 1e3,
-            late_p99_us: tally.late.quantile(0.99) as f64 / 1e3,
-            late_max_us: tally.late.max() as f64 / 1e3,
-            late_share: tally.late.share_above(STALL),
-            stalls: tally.stalls,
-            stalled_ms: tally.stalled_ns as f64 / 1e6,
-            unread: 0,
-            unwritten: tally.unwritten,
-            no_memory: tally.no_memory,
-            oversized: tally.oversized,
-        };
-        Report {
-            name: self.name.clone(),
-            seconds: (now - self.counted_from) as f64 / 1e9,
-            cpu_s: cpu_seconds() - tally.cpu_before,
-            reads: tally.reads,
-            writes: tally.writes,
-            to_right: self.links[0].counters(),
-            to_left: self.links[1].counters(),
-            own_errors,
-            settings: self.settings.clone(),
-        }
-    }
-
-    fn reset(&mut self, now: u64) {
-        self.links.iter_mut().for_each(Link::reset);
-        self.tally = Tally { cpu_before: cpu_seconds(), ..Tally::default() };
-        self.counted_from = now;
-    }
 }
 
 /// Bytes that both directions hold at most when they are full.
@@ -390,25 +283,10 @@ fn memory_in_flight(settings: &Settings) -> usize {
     most.min((512 << 20) as f64) as usize
 }
 
-/// CPU time of the calling thread, from the scheduler's own account.
-fn cpu_seconds() -> f64 {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split_whitespace().next().and_then(|field| field.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
-}
-
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn timespec(nanoseconds: u64) -> Timespec {
     Timespec { tv_sec: (nanoseconds / 1_000_000_000) as i64, tv_nsec: (nanoseconds % 1_000_000_000) as i64 }
-}
-
-/// The bell that tells an emulator of orders.
-///
-/// # Errors
-/// If the kernel gives none.
-pub fn bell() -> io::Result<Arc<OwnedFd>> {
-    let flags = rustix::event::EventfdFlags::NONBLOCK | rustix::event::EventfdFlags::CLOEXEC;
-    Ok(Arc::new(rustix::event::eventfd(0, flags)?))
 }

@@ -7,7 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::error::CopyError;
 use crate::landing::PART_NEEDS_NAME;
 use crate::names::shown;
-use crate::words::Delete;
+use crate::wish::Delete;
 
 /// Refuses what would never end, or cost what is copied.
 pub(crate) fn check_apart(options: &CopyOptions) -> Result<(), CopyError> {

@@ -12,7 +12,8 @@ use crate::listing::Mtime;
 use crate::log::{self, Origin};
 use crate::people::written::{Place, Text};
 use crate::ranges::{RANGE, RangeName};
-use crate::words::{Request, Word};
+use crate::request::Request;
+use crate::words::Word;
 use crate::{bundle, listing, manifest};
 
 /// A decoder with its name.

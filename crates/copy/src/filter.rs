@@ -4,7 +4,7 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::words::Patterns;
+use crate::selection::Patterns;
 
 /// Patterns of a request at most.
 const MOST_PATTERNS: usize = 256;

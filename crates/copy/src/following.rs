@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use visapult_objects::{printable, unescaped};
 use visapult_ripp_net::{Arrival, Options, Session};
 
-use crate::copying::{dial, fresh_job};
+use crate::dialling::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
 use crate::report::{Event, Progress, Tally};
-use crate::words::{FetchState, Request, Verb, Word};
+use crate::request::{Request, Verb};
+use crate::words::{FetchState, Word};
 
 const IDLE: Duration = Duration::from_millis(50);
 /// Fetches that one share tells of.

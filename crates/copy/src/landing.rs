@@ -11,9 +11,9 @@ use cap_std::fs::Dir;
 use visapult_objects::ObjectUrl;
 
 use crate::error::CopyError;
-use crate::names::{Name, shown};
+use crate::names::{Name, last_name, shown};
 use crate::objects::Shelf;
-use crate::words::Wish;
+use crate::wish::Wish;
 
 /// A part of a file must not take the place of the whole, which has its name in the folder.
 pub(crate) const PART_NEEDS_NAME: &str =
@@ -111,8 +111,7 @@ impl Landing {
 
 /// The folder that `path` is in, and its name.
 fn parted(path: &Path) -> Result<(&Path, Option<Name>), CopyError> {
-    let name = path.file_name().and_then(|name| Name::new(name.as_bytes()));
-    match (path.parent(), name) {
+    match (path.parent(), last_name(path)) {
         (Some(parent), Some(name)) => Ok((parent, Some(name))),
         _ => Err(CopyError::Here(format!("{} can be no destination", shown(path)))),
     }

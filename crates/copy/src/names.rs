@@ -79,6 +79,11 @@ impl fmt::Display for Name {
     }
 }
 
+/// What the last part of a path is called.
+pub(crate) fn last_name(path: &Path) -> Option<Name> {
+    path.file_name().and_then(|name| Name::new(name.as_bytes()))
+}
+
 /// The path below a folder that `text` names, without `.` and empty parts; none if it leads out of the folder or is too long.
 pub(crate) fn inner_path(text: &[u8]) -> Option<PathBuf> {
     let mut path = PathBuf::new();

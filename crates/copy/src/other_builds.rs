@@ -26,10 +26,12 @@ use crate::objects::RangeBuffer;
 use crate::ranges::{RANGE, RangeName, range};
 use crate::report::Tally;
 use crate::root::Root;
+use crate::selection::Patterns;
 use crate::source::{RangeSource, SourceFile};
 use crate::take::{Taken, take};
 use crate::walk::{Found, Walk};
-use crate::words::{Patterns, Wish, Word};
+use crate::wish::Wish;
+use crate::words::Word;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const RANGES: u64 = MOST_EARLY as u64 + 2;

@@ -11,9 +11,9 @@ use visapult_objects::{Connection, ObjectUrl, PATIENCE};
 
 use crate::error::{CopyError, reason};
 use crate::fields::{FieldPart, FieldTree, Place, Turn};
-use crate::names::{Name, shown};
+use crate::names::{Name, last_name, shown};
 use crate::objects::Store;
-use crate::words::Span;
+use crate::selection::Span;
 
 /// What all paths of a machine are below.
 const ALL: &str = "/";
@@ -102,7 +102,7 @@ impl Root {
         let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map_err(wrong);
         // `folder/.` is what is in the folder.
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
-        let name = path.file_name().filter(|_| !is_content).and_then(|name| Name::new(name.as_bytes()));
+        let name = last_name(path).filter(|_| !is_content);
         let shown = shown(path);
         if std::fs::metadata(&real).map_err(wrong)?.is_dir() {
             let base = Base::Folder(open(&real)?);

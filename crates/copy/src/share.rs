@@ -35,8 +35,9 @@ use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::{inner_path, shown};
+use crate::request::{EARLY, Request, STRIPES, Verb};
 use crate::weights;
-use crate::words::{EARLY, Request, STRIPES, Verb, Word};
+use crate::words::Word;
 
 /// Files and folders.
 pub(crate) const SHARE: Service =

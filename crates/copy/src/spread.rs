@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Options, Rate, RippUrl};
 
-use crate::copying::{Attempt, CopyOptions};
+use crate::copying::CopyOptions;
 use crate::error::CopyError;
+use crate::redial::Attempt;
 use crate::report::{Event, Progress, Tally};
-use crate::words::{Alike, Delete, MOST_NODES, Part, Request, STRIPES, Verb, Wish};
+use crate::request::{Request, STRIPES, Verb};
+use crate::stripes::MOST_NODES;
+use crate::wish::{Alike, Delete, Part, Wish};
 
 const POLL: Duration = Duration::from_millis(100);
 

@@ -7,9 +7,12 @@ use std::thread;
 
 use visapult_ripp_net::{Options, RippUrl, Session, Token};
 
-use crate::copying::dial;
+use crate::dialling::dial;
 use crate::error::CopyError;
-use crate::words::{EARLY, MOST_NODES, Request, STRIPES, Verb};
+use crate::request::{EARLY, Request, STRIPES, Verb};
+
+/// Nodes of a striped share beside the one that was dialled, at most.
+pub(crate) const MOST_NODES: usize = 63;
 
 /// A share that is copied from, and the other nodes of its stripe, once it has told of them.
 pub(crate) struct Striped<'a> {

@@ -1,21 +1,23 @@
 //! Walks what is to be copied: folders before what is in them, names in order, links as links.
 
+mod folders;
+mod stored;
+
 use std::collections::VecDeque;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
 
+use self::folders::FolderWalk;
+use self::stored::StoredWalk;
 use crate::error::reason;
 use crate::fields::FieldWalk;
-use crate::file_id::FileId;
 use crate::filter::Filter;
-use crate::listing::{Entry, Kind, MOST_DEPTH, Mtime, is_target};
+use crate::listing::{Entry, Kind, Mtime};
 use crate::names::{Name, OURS, shown};
-use crate::objects::{Keys, Step, Store};
+use crate::objects::Store;
 use crate::root::{Base, Root};
 
 /// Files smaller than this are read whole, holes or not: small ones may lie in no block of their own.
@@ -43,38 +45,21 @@ pub(crate) enum Found {
 pub(crate) struct Walk {
     roots: VecDeque<Arc<Root>>,
     filter: Filter,
-    root: Option<Arc<Root>>,
-    /// What links lead to is found in this, once one was followed.
-    beyond: Option<Arc<Root>>,
-    folders: Vec<Folder>,
-    /// Of a store, what is listed of it.
-    keys: Option<Keys>,
-    /// In place of these, where the files are made.
-    fields: Option<FieldWalk>,
+    /// What is in the one that is walked now.
+    within: Option<Within>,
 }
 
-struct Folder {
-    dir: Dir,
-    /// What it is found in, and its path there: where a link has led to it, that is another one than below what is copied.
-    root: Arc<Root>,
-    path: PathBuf,
-    meant: PathBuf,
-    names: std::vec::IntoIter<Name>,
-    /// Depth of what is in it.
-    depth: u16,
+/// What is in a root.
+enum Within {
+    Folder(FolderWalk),
+    Store(StoredWalk),
+    /// Files that are made.
+    Made(Arc<Root>, FieldWalk),
 }
 
 impl Walk {
     pub(crate) fn new(roots: Vec<Root>, filter: Filter) -> Self {
-        Self {
-            roots: roots.into_iter().map(Arc::new).collect(),
-            filter,
-            root: None,
-            beyond: None,
-            folders: Vec::new(),
-            keys: None,
-            fields: None,
-        }
+        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, within: None }
     }
 
     /// The stores that are walked.
@@ -82,199 +67,83 @@ impl Walk {
         self.roots.iter().filter_map(|root| root.store()).map(Arc::clone).collect()
     }
 
-    fn begin(&mut self, root: Arc<Root>) -> Option<Found> {
-        self.root = Some(Arc::clone(&root));
-        self.beyond = None;
+    /// What is to be said of a root before what is in it.
+    fn begin(&mut self, root: &Arc<Root>) -> Option<Found> {
         let path = root.file.clone().unwrap_or_default();
-        let dir = match &root.base {
-            Base::Folder(dir) => dir,
-            Base::Store(store) => return self.begin_store(&root, store, path),
+        let entry = match &root.base {
+            Base::Folder(dir) => self.begin_folder(root, dir),
+            Base::Store(store) => Ok(self.begin_store(root, store)),
             Base::Made(fields) => {
-                self.fields = Some(FieldWalk::new(Arc::clone(fields)));
+                self.within = Some(Within::Made(Arc::clone(root), FieldWalk::new(Arc::clone(fields))));
                 return Some(Found::Notice(fields.summary()));
             }
         };
-        let metadata = match &root.file {
-            Some(file) => dir.symlink_metadata(file),
-            None => dir.dir_metadata(),
-        };
-        let outcome = metadata.and_then(|metadata| match (&root.file, &root.name) {
-            (None, None) => {
-                self.enter(Folder::of(dir.try_clone()?, &root, 0))?;
-                Ok(None)
-            }
-            (None, Some(name)) => {
-                self.enter(Folder::of(dir.try_clone()?, &root, 1))?;
-                Ok(Some(entry(name.clone(), 0, Kind::Folder, &metadata)))
-            }
-            (Some(_), name) if metadata.is_file() => {
-                let name = name.clone().ok_or_else(|| io::Error::other("is a file, and has nothing in it"))?;
-                let kind = match (file_kind(&metadata), root.span) {
-                    (Kind::File { has_holes, .. }, Some((_, size))) => Kind::File { size, has_holes },
-                    (kind, _) => kind,
-                };
-                Ok(Some(entry(name, 0, kind, &metadata)))
-            }
-            (Some(_), _) => Err(io::Error::other("is neither file nor folder")),
-        });
-        match outcome {
-            Ok(entry) => entry.map(|entry| Found::Entry { entry, root, path }),
-            Err(cause) => Some(unlisted(&root, &path, &cause)),
+        match entry {
+            Ok(entry) => entry.map(|entry| Found::Entry { entry, root: Arc::clone(root), path }),
+            Err(cause) => Some(unlisted(root, &path, &cause)),
         }
     }
 
-    fn begin_store(&mut self, root: &Arc<Root>, store: &Arc<Store>, path: PathBuf) -> Option<Found> {
-        let (name, root) = (root.name.clone(), Arc::clone(root));
+    /// The entry of a folder, where it is not only what is in it, or of the one file.
+    fn begin_folder(&mut self, root: &Arc<Root>, dir: &Dir) -> io::Result<Option<Entry>> {
+        let Some(file) = &root.file else {
+            let depth = u16::from(root.name.is_some());
+            let metadata = dir.dir_metadata()?;
+            self.within = Some(Within::Folder(FolderWalk::new(root, dir, depth, &self.filter)?));
+            return Ok(root.name.clone().map(|name| entry(name, 0, Kind::Folder, &metadata)));
+        };
+        let metadata = dir.symlink_metadata(file)?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("is neither file nor folder"));
+        }
+        let name = root.name.clone().ok_or_else(|| io::Error::other("is a file, and has nothing in it"))?;
+        let kind = match (file_kind(&metadata), root.span) {
+            (Kind::File { has_holes, .. }, Some((_, size))) => Kind::File { size, has_holes },
+            (kind, _) => kind,
+        };
+        Ok(Some(entry(name, 0, kind, &metadata)))
+    }
+
+    /// The same of a store.
+    fn begin_store(&mut self, root: &Arc<Root>, store: &Arc<Store>) -> Option<Entry> {
         if let Some(told) = store.one() {
             let size = root.span.map_or(told.size, |(_, size)| size);
-            let entry = stored(name?, 0, Kind::File { size, has_holes: false }, told.mtime);
-            return Some(Found::Entry { entry, root, path });
+            return Some(stored(root.name.clone()?, 0, Kind::File { size, has_holes: false }, told.mtime));
         }
-        let keys = self.keys.insert(Keys::new(store, self.filter.clone()));
-        let entry = stored(name?, 0, Kind::Folder, keys.now());
-        Some(Found::Entry { entry, root, path })
-    }
-
-    /// The next of the files that are made.
-    fn make(&mut self) -> Option<Found> {
-        let (fields, root) = (self.fields.as_mut()?, self.root.as_ref()?);
-        let Some(made) = fields.next() else {
-            self.fields = None;
-            return None;
-        };
-        Some(match made {
-            Ok((entry, path)) => Found::Entry { entry, root: Arc::clone(root), path },
-            Err((path, why)) => Found::Unlisted { path: shown(&path), why, failed: true },
-        })
-    }
-
-    /// The next that a store has.
-    fn next_key(&mut self) -> Option<Found> {
-        let (keys, root) = (self.keys.as_mut()?, Arc::clone(self.root.as_ref()?));
-        let above = u16::from(root.name.is_some());
-        let now = keys.now();
-        match keys.next() {
-            None => {
-                self.keys = None;
-                None
-            }
-            Some(Step::Folder { path, name, depth }) => {
-                Some(Found::Entry { entry: stored(name, above + depth, Kind::Folder, now), root, path })
-            }
-            Some(Step::File { path, name, depth, told }) => {
-                let kind = Kind::File { size: told.size, has_holes: false };
-                Some(Found::Entry { entry: stored(name, above + depth, kind, told.mtime), root, path })
-            }
-            Some(Step::Odd { key, why }) => {
-                Some(Found::Unlisted { path: root.shown(Path::new(&key)), why, failed: true })
-            }
-            Some(Step::Ours { path }) => Some(left_out(&root, &path)),
-        }
-    }
-
-    /// Goes into a folder.
-    fn enter(&mut self, mut folder: Folder) -> io::Result<()> {
-        if folder.depth > MOST_DEPTH {
-            return Err(io::Error::other(format!("more than {MOST_DEPTH} folders in one another")));
-        }
-        let mut names = Vec::new();
-        for found in folder.dir.entries()? {
-            names.extend(Name::new(found?.file_name().as_bytes()));
-        }
-        names.sort_unstable();
-        folder.names = names.into_iter();
-        self.folders.push(folder);
-        Ok(())
-    }
-
-    fn visit(&mut self, name: Name) -> Option<Found> {
-        let meant = self.folders.last()?.meant.join(name.as_path());
-        let root = Arc::clone(self.root.as_ref()?);
-        if name.is_ours() {
-            return self.filter.takes(&meant).then(|| left_out(&root, &meant));
-        }
-        match self.look(&name, &meant) {
-            Ok(found) => found,
-            Err(cause) => Some(unlisted(&root, &meant, &cause)),
-        }
-    }
-
-    /// What is called `name` in the latest folder, and is at `meant` below what is copied; a folder is entered.
-    fn look(&mut self, name: &Name, meant: &Path) -> io::Result<Option<Found>> {
-        let Some(folder) = self.folders.last() else { return Ok(None) };
-        let (root, path, depth) = (Arc::clone(&folder.root), folder.path.join(name.as_path()), folder.depth);
-        let metadata = folder.dir.symlink_metadata(name.as_path())?;
-        let kind = if metadata.is_dir() {
-            if !self.filter.enters(meant) {
-                return Ok(None);
-            }
-            let dir = folder.dir.open_dir_nofollow(name.as_path())?;
-            let (path, meant) = (path.clone(), meant.to_owned());
-            self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
-            Kind::Folder
-        } else if metadata.is_symlink() && self.filter.follows() {
-            return self.look_beyond(name, meant);
-        } else if !self.filter.takes(meant) {
-            return Ok(None);
-        } else if metadata.is_file() {
-            file_kind(&metadata)
-        } else if metadata.is_symlink() {
-            let target = folder.dir.read_link_contents(name.as_path())?.into_os_string().as_bytes().to_vec();
-            if !is_target(&target) {
-                return Err(io::Error::other("a link to nowhere"));
-            }
-            Kind::Link { target }
-        } else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        Ok(Some(Found::Entry { entry: entry(name.clone(), depth, kind, &metadata), root, path }))
-    }
-
-    /// What the link that is called `name` in the latest folder leads to, under the link's name.
-    fn look_beyond(&mut self, name: &Name, meant: &Path) -> io::Result<Option<Found>> {
-        let (takes, enters) = (self.filter.takes(meant), self.filter.enters(meant));
-        let Some(folder) = self.folders.last().filter(|_| takes || enters) else { return Ok(None) };
-        let Some(reach) = &folder.root.reach else { return Ok(None) };
-        let (path, depth) = (reach.resolve(&folder.path.join(name.as_path()))?, folder.depth);
-        let root = match &self.beyond {
-            Some(root) => Arc::clone(root),
-            None => Arc::clone(self.beyond.insert(Arc::new(reach.all()?))),
-        };
-        let Base::Folder(all) = &root.base else { return Ok(None) };
-        let is_all = path.as_os_str().is_empty();
-        let metadata = if is_all { all.dir_metadata()? } else { all.symlink_metadata(&path)? };
-        let kind = if metadata.is_dir() {
-            if !enters {
-                return Ok(None);
-            }
-            if self.folders.iter().any(|above| above.is_at(&metadata)) {
-                return Err(io::Error::other("a link to a folder that it is in"));
-            }
-            let dir = if is_all { all.try_clone()? } else { all.open_dir(&path)? };
-            let (path, meant) = (path.clone(), meant.to_owned());
-            self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
-            Kind::Folder
-        } else if !takes {
-            return Ok(None);
-        } else if metadata.is_file() {
-            file_kind(&metadata)
-        } else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        Ok(Some(Found::Entry { entry: entry(name.clone(), depth, kind, &metadata), root, path }))
+        let walk = StoredWalk::new(root, store, &self.filter);
+        let folder = walk.folder();
+        self.within = Some(Within::Store(walk));
+        folder
     }
 }
 
-impl Folder {
-    /// That of a root, which nothing is known of yet.
-    fn of(dir: Dir, root: &Arc<Root>, depth: u16) -> Self {
-        let (path, meant) = (PathBuf::new(), PathBuf::new());
-        Self { dir, root: Arc::clone(root), path, meant, names: Vec::new().into_iter(), depth }
-    }
+impl Iterator for Walk {
+    type Item = Found;
 
-    /// It is the folder that this was told of.
-    fn is_at(&self, metadata: &Metadata) -> bool {
-        self.dir.dir_metadata().is_ok_and(|own| FileId::from(&own) == FileId::from(metadata))
+    fn next(&mut self) -> Option<Found> {
+        loop {
+            if let Some(found) = self.within.as_mut().and_then(Within::next) {
+                return Some(found);
+            }
+            self.within = None;
+            let root = self.roots.pop_front()?;
+            if let Some(found) = self.begin(&root) {
+                return Some(found);
+            }
+        }
+    }
+}
+
+impl Within {
+    fn next(&mut self) -> Option<Found> {
+        match self {
+            Self::Folder(walk) => walk.next(),
+            Self::Store(walk) => walk.next(),
+            Self::Made(root, walk) => Some(match walk.next()? {
+                Ok((entry, path)) => Found::Entry { entry, root: Arc::clone(root), path },
+                Err((path, why)) => Found::Unlisted { path: shown(&path), why, failed: true },
+            }),
+        }
     }
 }
 
@@ -288,35 +157,6 @@ fn unlisted(root: &Root, path: &Path, cause: &io::Error) -> Found {
 /// Nobody knows whether it is what a copy has gathered, or somebody's own.
 fn left_out(root: &Root, path: &Path) -> Found {
     Found::Unlisted { path: root.called(path), why: OURS.to_owned(), failed: false }
-}
-
-impl Iterator for Walk {
-    type Item = Found;
-
-    fn next(&mut self) -> Option<Found> {
-        loop {
-            if let Some(found) = self.next_key() {
-                return Some(found);
-            }
-            let found = match self.folders.last_mut() {
-                None if self.fields.is_some() => self.make(),
-                Some(folder) => match folder.names.next() {
-                    Some(name) => self.visit(name),
-                    None => {
-                        self.folders.pop();
-                        None
-                    }
-                },
-                None => {
-                    let root = self.roots.pop_front()?;
-                    self.begin(root)
-                }
-            };
-            if found.is_some() {
-                return found;
-            }
-        }
-    }
 }
 
 fn entry(name: Name, depth: u16, kind: Kind, metadata: &Metadata) -> Entry {
@@ -344,7 +184,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::words::Patterns;
+    use crate::selection::Patterns;
 
     fn tree() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();

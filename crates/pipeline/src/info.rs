@@ -5,11 +5,11 @@ use std::fmt;
 use serde::Serialize;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
 
-use crate::back_end::open_whole;
 use crate::config::BackEndConfig;
 use crate::device::Device;
 use crate::error::PipelineError;
 use crate::flow::Watch;
+use crate::opening::open_whole;
 use crate::survey::survey;
 use crate::wire::GridShape;
 

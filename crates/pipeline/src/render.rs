@@ -15,7 +15,7 @@ pub use choice::{Candidate, Choice};
 use passing::Passing;
 use proxy::{Made, Maker};
 
-use crate::back_end::{BackEnd, is_flow, open_local, rendering_threads};
+use crate::back_end::{BackEnd, rendering_threads};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::crew::CrewStep;
 use crate::defaults::{NOTHING, plain};
@@ -23,6 +23,7 @@ use crate::error::PipelineError;
 use crate::flow::Watch;
 use crate::making::resolved;
 use crate::memory::{peak_bytes, step_bytes};
+use crate::opening::{is_flow, open_local};
 use crate::step_store::StepKey;
 
 /// An image and what it cost.

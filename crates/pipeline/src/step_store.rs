@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_trace::Stage;
-use visapult_volume::{Block, Box3, Decomposition, DecompositionError, StepIndex, ValueRange, Values, level_count};
+use visapult_volume::{Block, Box3, Decomposition, StepIndex, ValueRange, Values, level_count};
 use visapult_volume_io::{ReadRequest, Source, with_logarithms};
 
 use crate::crew::{Crew, CrewStep, counts_of, in_words, range_of};
@@ -21,11 +21,10 @@ use crate::error::PipelineError;
 use crate::glance::Glance;
 use crate::keyframes::Keyframes;
 use crate::memory;
+use crate::split::{COARSEST_EDGE, fitting_split, split};
 use crate::stages::at_pe;
 use crate::statistics::{Counts, FieldStatistics, count, union};
 
-/// Edge of the coarsest level: the first picture a viewer gets.
-pub(crate) const COARSEST_EDGE: usize = 32;
 /// Steps kept besides those in use, where there is memory for so many.
 const MOST_STEPS_KEPT: usize = 3;
 
@@ -337,23 +336,6 @@ impl StepStore {
         known.extend(widened.map(|range| (field, range)));
         widened
     }
-}
-
-/// Cuts where every PE can coarsen its own box by itself.
-pub(crate) fn split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
-    let alignment = if pes == 1 { 1 } else { 1 << (level_count(size, COARSEST_EDGE) - 1) };
-    Decomposition::new(size, pes, alignment)
-}
-
-/// Over at most `pes` PEs.
-fn fitting_split(size: [usize; 3], pes: usize) -> Result<Decomposition, DecompositionError> {
-    let fitting = (2..=pes).rev().find_map(|pes| split(size, pes).ok());
-    fitting.map_or_else(|| split(size, 1), Ok)
-}
-
-/// The boxes that at most `pes` PEs own: the same wherever they are computed.
-pub(crate) fn fitting_boxes(size: [usize; 3], pes: usize) -> Vec<Box3> {
-    fitting_split(size, pes).map_or_else(|_| vec![Box3::of_size(size)], |split| split.boxes())
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

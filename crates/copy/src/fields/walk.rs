@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::group::{CHUNKS, DOCUMENT};
 use super::{FieldTree, Made};
 use crate::listing::{Entry, Kind, Mtime};
-use crate::names::Name;
+use crate::names::last_name;
 
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
@@ -104,7 +104,7 @@ impl FieldWalk {
     }
 
     fn entry(&mut self, path: &Path, kind: Kind, ns: u32) {
-        let name = path.file_name().and_then(|name| Name::new(name.as_encoded_bytes()));
+        let name = last_name(path);
         let mode = if kind == Kind::Folder { FOLDER_MODE } else { FILE_MODE };
         let depth = path.iter().count() as u16 - 1;
         let mtime = Mtime { s: self.tree.origin.changed.s, ns };

@@ -21,7 +21,7 @@ use crate::error::CopyError;
 use crate::listing::{MOST_DEPTH, Mtime};
 use crate::names::Name;
 use crate::ranges::{RangeHash, count, file_hash, range};
-use crate::words::{Delete, Wish};
+use crate::wish::{Delete, Wish};
 
 /// Parts of an object at most, as stores have it: each is a range.
 const MOST_PARTS: u64 = 10_000;

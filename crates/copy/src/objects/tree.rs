@@ -225,7 +225,7 @@ impl Growing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::words::Patterns;
+    use crate::selection::Patterns;
 
     const TOLD: Told = Told { size: 1, mtime: Mtime { s: 1, ns: 0 } };
 

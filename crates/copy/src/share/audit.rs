@@ -10,7 +10,7 @@ use visapult_ripp_net::{Refused, RippUrl, Session};
 use super::ends::MOST_PATHS;
 use super::inner;
 use crate::names::shown;
-use crate::words::{Request, Verb};
+use crate::request::{Request, Verb};
 
 /// What somebody has had done.
 #[derive(Clone, Debug, PartialEq, Eq)]

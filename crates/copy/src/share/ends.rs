@@ -13,9 +13,10 @@ use crate::give::{Begin, Given, Lister, give};
 use crate::landing::Landing;
 use crate::people::Right;
 use crate::root::Root;
+use crate::selection::{Patterns, Span};
 use crate::take::{Taken, take};
 use crate::walk::Walk;
-use crate::words::{Patterns, Span, Wish};
+use crate::wish::Wish;
 
 /// Paths of one request.
 pub(super) const MOST_PATHS: usize = 1000;

@@ -10,12 +10,14 @@ use super::audit::sources;
 use super::copies::Copy;
 use super::ends::failures;
 use super::{Audit, POLL, Share, inner, linger};
-use crate::copying::{pull, redialled};
+use crate::copying::pull;
 use crate::error::CopyError;
 use crate::landing::Landing;
+use crate::redial::redialled;
 use crate::report::{Event, Report, Tally};
+use crate::request::{Request, Verb};
 use crate::stripes::Striped;
-use crate::words::{MOST_WHY, Request, Verb, Word};
+use crate::words::{MOST_WHY, Word};
 
 /// How long a lost connection to the other share is dialled again.
 const RETRY: Duration = Duration::from_secs(300);

@@ -8,8 +8,8 @@ use visapult_ripp_net::Rate;
 
 use super::Share;
 use super::copies::Copy;
+use crate::request::Verb;
 use crate::weights::{Claim, MOST_WEIGHT, Meter, divide};
-use crate::words::Verb;
 
 /// Which way a copy's content goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

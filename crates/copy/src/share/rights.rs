@@ -12,9 +12,9 @@ use super::policy::Policy;
 use crate::error::CopyError;
 use crate::file_id::FileId;
 use crate::hours::Moment;
-use crate::names::Name;
-use crate::people::{People, Right, last_name};
-use crate::words::{Delete, Wish};
+use crate::names::{Name, last_name};
+use crate::people::{People, Right};
+use crate::wish::{Delete, Wish};
 
 #[derive(Debug)]
 pub(super) enum Rights {

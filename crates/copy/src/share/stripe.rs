@@ -12,7 +12,7 @@ use visapult_ripp_net::{RippUrl, private};
 
 use crate::error::CopyError;
 use crate::names::shown;
-use crate::words::MOST_NODES;
+use crate::stripes::MOST_NODES;
 
 const ENDING: &str = ".node";
 const MOST_BYTES: u64 = 4096;

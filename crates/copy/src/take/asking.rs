@@ -9,7 +9,8 @@ use super::{Taking, protocol};
 use crate::error::CopyError;
 use crate::give::is_ranged;
 use crate::listing;
-use crate::words::{Alike, Word};
+use crate::wish::Alike;
+use crate::words::Word;
 
 /// No further listing is looked at while so many files are wanted.
 const MOST_PENDING: usize = 32 << 10;

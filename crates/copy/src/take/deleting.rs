@@ -7,7 +7,7 @@ use crate::error::{CopyError, reason};
 use crate::landing::Ground;
 use crate::names::OURS;
 use crate::report::Tally;
-use crate::words::Delete;
+use crate::wish::Delete;
 
 impl Taking<'_> {
     /// Deletes what the sources do not have, if it is sure that they do not.

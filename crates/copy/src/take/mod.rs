@@ -40,7 +40,8 @@ use crate::landing::{Ground, Landing};
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Tally};
 use crate::stripes::Striped;
-use crate::words::{MOST_WHY, Wish, Word};
+use crate::wish::Wish;
+use crate::words::{MOST_WHY, Word};
 
 const POLL: Duration = Duration::from_millis(5);
 

@@ -15,7 +15,8 @@ use crate::memory::CountedMemory;
 use crate::objects::Upload;
 use crate::ranged::Found;
 use crate::ranges::{RangeHash, count};
-use crate::words::{Alike, Word};
+use crate::wish::Alike;
+use crate::words::Word;
 
 impl Taking<'_> {
     /// Takes what has arrived.

@@ -9,7 +9,7 @@ use super::tree::Verdict;
 use crate::bundle::UnaskedName;
 use crate::error::CopyError;
 use crate::give::is_ranged;
-use crate::words::Alike;
+use crate::wish::Alike;
 
 /// Why one is refused.
 const NEEDLESS: &str = "not all files of the bundle are wanted";

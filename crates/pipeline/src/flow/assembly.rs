@@ -1,10 +1,9 @@
 //! A step while it is received: which pieces are still to come, and what takes the place of those that do not.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use visapult_ripp_net::{Delivery, MemorySink, NoMemory, ObjectError, Sink};
@@ -19,8 +18,6 @@ use crate::wire::MissingPart;
 
 /// Bytes at a time in which values are filled in.
 const PART: usize = 64 << 10;
-/// Bytes of memory that are worth a thread to touch them.
-const WORTH_TOUCHING: usize = 1 << 20;
 
 /// What each rank has for each PE.
 #[derive(Clone, Debug, Default)]
@@ -45,8 +42,19 @@ impl PieceTable {
     }
 }
 
-/// Which piece: rank, field, PE.
-type Key = (usize, usize, usize);
+/// Which piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    rank: usize,
+    field: usize,
+    pe: usize,
+}
+
+impl Key {
+    const fn of(rank: usize, name: &PieceName) -> Self {
+        Self { rank, field: name.field, pe: name.pe }
+    }
+}
 
 #[derive(Debug)]
 struct Stale {
@@ -94,7 +102,7 @@ impl Assembly {
             Ok((*field, buffers?))
         };
         let fields: BTreeMap<_, _> = fields.iter().map(&mut buffers).collect::<Result<_, NoMemory>>()?;
-        let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| (rank, field, pe)));
+        let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| Key { rank, field, pe }));
         Ok(Self {
             step,
             time: None,
@@ -118,16 +126,16 @@ impl Assembly {
 
     /// Something of it is still to come from `rank`.
     pub(super) fn waits_for(&self, rank: usize) -> bool {
-        self.expected.iter().chain(&self.under_way).any(|(from, ..)| *from == rank)
+        self.expected.iter().chain(&self.under_way).any(|key| key.rank == rank)
     }
 
     /// A place for a piece that `rank` offers; the error says why there is none.
     pub(super) fn place(&mut self, rank: usize, name: &PieceName, length: u64) -> Result<Arc<dyn Sink>, String> {
-        let key = (rank, name.field, name.pe);
+        let key = Key::of(rank, name);
         let (Some(piece), true) = (self.table.piece(rank, name.pe), self.expected.contains(&key)) else {
             return Err(format!("rank {rank} has nothing of field {} for PE {} of this step", name.field, name.pe));
         };
-        if length != piece.volume() as u64 * 4 {
+        if length != bytes_of(&piece) {
             return Err(format!("piece {piece} has {} float32 values, not {length} bytes", piece.volume()));
         }
         self.expected.remove(&key);
@@ -140,7 +148,7 @@ impl Assembly {
 
     /// A piece has come, as far as it ever will.
     pub(super) fn finish(&mut self, rank: usize, name: &PieceName, delivery: Result<Delivery, ObjectError>) {
-        let key = (rank, name.field, name.pe);
+        let key = Key::of(rank, name);
         if !self.under_way.remove(&key) {
             return;
         }
@@ -156,24 +164,24 @@ impl Assembly {
     /// Nothing of this step will come from `rank` any more.
     pub(super) fn give_up(&mut self, rank: usize) {
         self.do_without(rank);
-        let lost: Vec<Key> = self.under_way.extract_if(|(from, ..)| *from == rank).collect();
+        let lost: Vec<Key> = self.under_way.extract_if(|key| key.rank == rank).collect();
         lost.into_iter().for_each(|key| self.lose(key));
     }
 
     /// What `rank` has not offered of this step will not come.
     pub(super) fn do_without(&mut self, rank: usize) {
-        let lost: Vec<Key> = self.expected.extract_if(|(from, ..)| *from == rank).collect();
+        let lost: Vec<Key> = self.expected.extract_if(|key| key.rank == rank).collect();
         lost.into_iter().for_each(|key| self.lose(key));
     }
 
     fn lose(&mut self, key: Key) {
-        let bytes = self.table.piece(key.0, key.2).map_or(0, |piece| piece.volume() as u64 * 4);
+        let bytes = self.table.piece(key.rank, key.pe).map_or(0, |piece| bytes_of(&piece));
         self.count(key, bytes, vec![(0, bytes)]);
     }
 
-    fn count(&mut self, (rank, field, pe): Key, missing: u64, holes: Vec<(u64, u64)>) {
+    fn count(&mut self, Key { rank, field, pe }: Key, missing: u64, holes: Vec<(u64, u64)>) {
         let Some(piece) = self.table.piece(rank, pe) else { return };
-        let bytes = piece.volume() as u64 * 4;
+        let bytes = bytes_of(&piece);
         self.bytes += bytes;
         self.fresh += bytes - missing.min(bytes);
         if missing < bytes {
@@ -226,6 +234,11 @@ impl Assembly {
     }
 }
 
+/// Bytes of the values in a box.
+fn bytes_of(piece: &Box3) -> u64 {
+    piece.volume() as u64 * size_of::<f32>() as u64
+}
+
 /// Holes may begin in the middle of a value: whole values are replaced, so that none is half of one step and half of another.
 fn fill(stale: &Stale, buffer: &PeBuffer, before: Option<&PeBuffer>) -> io::Result<()> {
     let sink = |buffer: &PeBuffer| PieceSink::new(&stale.piece, &buffer.stored, Arc::clone(&buffer.memory));
@@ -243,54 +256,6 @@ fn fill(stale: &Stale, buffer: &PeBuffer, before: Option<&PeBuffer>) -> io::Resu
         }
     }
     Ok(())
-}
-
-/// Steps whose memory is kept to be used again: that of the latest may still be looked at.
-const SPARE_STEPS: usize = 2;
-
-/// Memory of steps that are not kept any more: fresh memory costs more to touch than to fill.
-#[derive(Debug, Default)]
-pub(super) struct SpareMemory {
-    /// By step, the oldest first.
-    steps: VecDeque<Vec<Arc<MemorySink>>>,
-    /// What was not touched yet.
-    fresh: Vec<Arc<MemorySink>>,
-}
-
-impl SpareMemory {
-    /// Memory of `length` bytes that nobody else has.
-    ///
-    /// # Errors
-    /// If there is not so much.
-    pub(super) fn take(&mut self, length: usize) -> Result<Arc<MemorySink>, NoMemory> {
-        let is_free = |memory: &Arc<MemorySink>| memory.length() == length && Arc::strong_count(memory) == 1;
-        for step in &mut self.steps {
-            if let Some(free) = step.iter().position(is_free) {
-                return Ok(step.swap_remove(free));
-            }
-        }
-        let memory = Arc::new(MemorySink::untouched(length)?);
-        self.fresh.push(Arc::clone(&memory));
-        Ok(memory)
-    }
-
-    /// Touches what is fresh, beside its filling: no page is missing then when most of the data comes.
-    pub(super) fn touch(&mut self) {
-        let fresh = std::mem::take(&mut self.fresh);
-        if fresh.iter().any(|memory| memory.length() >= WORTH_TOUCHING) {
-            let touch = move || fresh.iter().for_each(|memory| memory.touch());
-            // Without a thread, whoever fills it touches it.
-            let _ = thread::Builder::new().name("flow-touch".to_owned()).spawn(touch);
-        }
-    }
-
-    /// Keeps the memory of a step, in place of that of earlier ones.
-    pub(super) fn keep(&mut self, step: &ReceivedStep) {
-        let memory = step.fields.values().flatten().map(|buffer| Arc::clone(&buffer.memory)).collect();
-        self.steps.push_back(memory);
-        let excess = self.steps.len().saturating_sub(SPARE_STEPS);
-        self.steps.drain(..excess);
-    }
 }
 
 #[cfg(test)]
@@ -331,21 +296,6 @@ mod tests {
         let mut out = vec![0.0; 32];
         step.read(0, &Box3::of_size([4, 2, 4]), &mut out).unwrap();
         assert!(out.iter().all(|value| *value == 3.0));
-    }
-
-    #[test]
-    fn memory_serves_another_step_once_nobody_has_it() {
-        let length = table().stored[0].volume() * 4;
-        let step = filled(1.0);
-        let kept = Arc::as_ptr(&step.fields[&0][0].memory);
-        let mut spare = SpareMemory::default();
-        spare.keep(&step);
-        assert_ne!(Arc::as_ptr(&spare.take(length).unwrap()), kept);
-        drop(step);
-        assert_ne!(Arc::as_ptr(&spare.take(length + 4).unwrap()), kept);
-        let again = spare.take(length).unwrap();
-        assert_eq!(Arc::as_ptr(&again), kept);
-        assert_ne!(Arc::as_ptr(&spare.take(length).unwrap()), kept);
     }
 
     #[test]

@@ -12,9 +12,9 @@ use visapult_volume::{StepIndex, StepSpan};
 
 use super::lag::{Arrivals, Lags, Relief};
 use super::messages::{FromBackEnd, note};
+use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::receiver::Receiver;
-use super::source::FlowOptions;
 use super::state::State;
 use crate::crew::{Crew, Membership, News, Order};
 use crate::wire::MissingPart;
@@ -230,7 +230,7 @@ impl State {
                     self.drop_pending(step);
                     // One that was to come once more was in time before.
                     if !self.keeps(step) {
-                        self.fall_behind(step, newest);
+                        self.pace.fall_behind(newest.saturating_sub(step));
                     }
                 }
             }
@@ -276,7 +276,7 @@ impl State {
     pub(super) fn begin_run(&mut self, options: &FlowOptions) {
         // Hands show nothing, and are told by the head.
         self.run_begins = !self.is_hand();
-        self.lead = 1;
+        self.pace.begin_run();
         self.last_gone = None;
         self.refused.clear();
         self.open_wants.clear();

@@ -12,8 +12,8 @@ use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
 use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_step, note};
+use super::options::FlowOptions;
 use super::received::ReceivedStep;
-use super::source::FlowOptions;
 use super::state::{State, join};
 use crate::step_store::lock;
 

@@ -1,26 +1,23 @@
 //! A flow as a source: reached by dialling its publishers, or waited for.
 
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Mode, Options, RippUrl, Session, Token};
-use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
-use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo, name_within_logarithm};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token};
+use visapult_volume::{SharedValues, StepIndex, StepSpan};
+use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use super::door::{PUBLISH, trust_of, url_name};
 use super::look::Look;
 use super::messages::FlowError;
+use super::options::FlowOptions;
+use super::questions::FlowHelm;
 use super::receiver::Receiver;
-use super::state::{FlowStatistics, Link};
-use super::steering::{Action, SteeringView};
-use super::steering_log::SteeringLog;
+use super::state::State;
 use super::{BACK_END, FIELDS};
-use crate::crew::{Crew, News};
-use crate::wire::Freshness;
+use crate::crew::News;
 
 const POLL: Duration = Duration::from_millis(100);
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
@@ -30,75 +27,6 @@ const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
-
-/// Fields that are asked for from the start. Others are asked for once they are looked at, and come from then on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Watch {
-    /// The first one.
-    #[default]
-    First,
-    /// One by its name or that of its logarithm, the first if there is none of that name.
-    Named(String),
-    /// All of them.
-    All,
-}
-
-/// How a flow is received.
-#[derive(Clone, Debug)]
-pub struct FlowOptions {
-    /// PEs that the grid is split over, if so many fit.
-    pub pes: usize,
-    /// Fields that are asked for from the start.
-    pub watch: Watch,
-    /// What is asked of the transport for pieces.
-    pub mode: Mode,
-    /// Steps of a running simulation that are asked for ahead at most; none limits it to what the path holds. With 0 a step is asked for when
-    /// the last one has gone to the pages: nothing overlaps.
-    pub ahead: Option<usize>,
-    /// Bytes of received steps that are kept.
-    pub history_bytes: usize,
-    /// How the transport receives.
-    pub session: Options,
-    /// The other processes that receive it, each for PEs of its own.
-    pub crew: Option<Arc<Crew>>,
-}
-
-impl Default for FlowOptions {
-    fn default() -> Self {
-        Self {
-            pes: 1,
-            watch: Watch::First,
-            mode: Mode::Reliable,
-            ahead: None,
-            history_bytes: 512 << 20,
-            session: Options::default(),
-            crew: None,
-        }
-    }
-}
-
-impl Watch {
-    /// The numbers of the fields where it takes no list of them to know.
-    pub(super) fn known(&self) -> Vec<usize> {
-        match self {
-            Self::First => vec![0],
-            Self::Named(_) | Self::All => Vec::new(),
-        }
-    }
-
-    /// The numbers of the fields.
-    pub(super) fn numbers(&self, fields: &[FieldInfo]) -> BTreeSet<usize> {
-        match self {
-            Self::First => BTreeSet::from([0]),
-            Self::Named(name) => {
-                let place = |name: &str| fields.iter().position(|field| field.name == name);
-                let own = place(name).or_else(|| place(name_within_logarithm(name)?));
-                BTreeSet::from([own.unwrap_or(0)])
-            }
-            Self::All => (0..fields.len()).collect(),
-        }
-    }
-}
 
 /// A flow that is received: a source like any other.
 pub struct FlowSource {
@@ -175,100 +103,11 @@ impl FlowSource {
     pub fn fresh(&self, step: StepIndex) -> Option<f64> {
         self.threads.receiver.kept(step).map(|kept| kept.fresh())
     }
-}
 
-impl FlowSource {
     /// What can be asked of the simulation.
     #[must_use]
     pub fn helm(&self) -> FlowHelm {
-        FlowHelm(Arc::clone(&self.threads.receiver))
-    }
-}
-
-/// What can be asked of a simulation whose flow is received.
-#[derive(Clone)]
-pub struct FlowHelm(Arc<Receiver>);
-
-impl FlowHelm {
-    /// What has been received since there was something to show.
-    #[must_use]
-    pub fn statistics(&self) -> FlowStatistics {
-        self.0.lock().statistics
-    }
-
-    /// Whether a step is asked for only when the last one has gone to the pages.
-    #[must_use]
-    pub fn is_serial(&self) -> bool {
-        self.0.options.ahead == Some(0)
-    }
-
-    /// Looks at it: steps of a running simulation are asked for as long as the answer lives.
-    #[must_use]
-    pub fn look(&self) -> Look {
-        Look::at(&self.0)
-    }
-
-    /// Whether there is a step to show, within `limit`; of what does not move there always is.
-    #[must_use]
-    pub fn has_steps_within(&self, limit: Duration) -> bool {
-        self.0.has_steps_within(limit)
-    }
-
-    /// Why nothing comes, where no rank is there. They may come back.
-    pub(crate) fn why_deserted(&self) -> Option<String> {
-        let state = self.0.lock();
-        let is_deserted = state.links.iter().all(|link| link.session.is_none());
-        is_deserted.then(|| state.trouble.clone().unwrap_or_else(|| "nobody publishes it".to_owned()))
-    }
-
-    /// The ranks that are there have passed `step`.
-    pub(crate) fn has_passed(&self, step: StepIndex) -> bool {
-        self.0.lock().present().any(|link| link.newest > Some(step))
-    }
-
-    /// How often the simulation has been started anew: each run counts its steps from the beginning.
-    pub(crate) fn runs(&self) -> u64 {
-        self.0.lock().runs
-    }
-
-    /// How fresh a step is that is kept.
-    #[must_use]
-    pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {
-        let state = self.0.lock();
-        let are_there: Vec<bool> = state.links.iter().map(Link::is_present).collect();
-        state.kept.iter().find(|kept| kept.step == step).map(|kept| kept.freshness(&are_there))
-    }
-
-    /// A number that grows whenever a rank comes or goes.
-    #[must_use]
-    pub fn comings(&self) -> u64 {
-        self.0.lock().comings
-    }
-
-    /// What there is to steer, and a number that grows whenever that changes; `None` where the simulation has declared nothing.
-    #[must_use]
-    pub fn view(&self) -> Option<(u64, SteeringView)> {
-        let state = self.0.lock();
-        let view = &state.desk.view;
-        (!view.parameters.is_empty()).then(|| (state.desk.revision, view.clone()))
-    }
-
-    /// Writes every action to the file at `path` once it is known what came of it, a line of JSON each, after what the file holds.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub fn log_to(&self, path: &Path) -> Result<(), FlowError> {
-        let log = SteeringLog::open(path)?;
-        self.0.lock().desk.log_to(log);
-        Ok(())
-    }
-
-    /// Asks something of the simulation for `who`.
-    ///
-    /// # Errors
-    /// Why it cannot be asked.
-    pub fn steer(&self, who: &str, action: Action) -> Result<(), FlowError> {
-        self.0.lock().steer(who, action).map_err(FlowError::Usage)
+        FlowHelm::of(&self.threads.receiver)
     }
 }
 
@@ -372,7 +211,7 @@ impl Source for FlowSource {
     fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
         let receiver = &self.threads.receiver;
         let state = receiver.lock();
-        let pending = |state: &mut super::state::State| state.span().last <= step && !receiver.is_over();
+        let pending = |state: &mut State| state.span().last <= step && !receiver.is_over();
         let waited = receiver.changed.wait_timeout_while(state, limit, pending);
         waited.unwrap_or_else(PoisonError::into_inner).0.span().last
     }

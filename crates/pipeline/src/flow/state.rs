@@ -3,6 +3,7 @@
 mod asking;
 mod behind;
 mod join;
+mod pace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -11,16 +12,17 @@ use std::time::Instant;
 use visapult_ripp_net::Session;
 use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 
-use super::assembly::{Assembly, PieceTable, SpareMemory};
+use super::assembly::{Assembly, PieceTable};
 use super::crew::Convoy;
 use super::desk::Desk;
 use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
+use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
-use asking::{FIRST_AHEAD, MOST_LEAD};
 pub(super) use join::join;
+use pace::{MOST_LEAD, Pace};
 
 /// Steps of a file that are kept at least: the one shown, the next, and one being received.
 const LEAST_KEPT: usize = 3;
@@ -48,8 +50,8 @@ pub(super) struct State {
     pub(super) asked_before: Option<StepIndex>,
     /// The next step to be asked for.
     pub(super) next: StepIndex,
-    /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
-    pub(super) lead: StepIndex,
+    /// How far ahead.
+    pub(super) pace: Pace,
     /// Steps that will not come, and why.
     pub(super) refused: BTreeMap<StepIndex, String>,
     /// Why nothing more comes at present.
@@ -58,16 +60,6 @@ pub(super) struct State {
     pub(super) statistics: FlowStatistics,
     /// When all ranks were there for the first time.
     gathered: Option<Instant>,
-    /// Bytes.
-    throughput: Meter,
-    /// Steps to be asked for ahead.
-    ahead: usize,
-    /// The same at most.
-    most_ahead: usize,
-    /// Steps received per second, of late.
-    received_per_s: f64,
-    /// Steps that ranks do while a word is on its way to them.
-    on_the_way: StepIndex,
     pub(super) last_gone: Option<StepIndex>,
     /// It was said that ranks are far apart.
     is_apart_named: bool,
@@ -146,7 +138,7 @@ impl Link {
 impl State {
     pub(super) fn new(most_ahead: usize, crew: Option<Arc<Crew>>) -> Self {
         let convoy = Convoy::new(crew.as_deref());
-        Self { crew, convoy, lead: 1, ahead: FIRST_AHEAD, most_ahead, ..Self::default() }
+        Self { crew, convoy, pace: Pace::new(most_ahead), ..Self::default() }
     }
 
     pub(super) fn span(&self) -> StepSpan {
@@ -317,11 +309,10 @@ impl State {
             }
         }
         self.progressed = Some(Instant::now());
-        self.lead = self.lead.saturating_sub(u64::from(self.lead > 4 && self.next.is_multiple_of(16))).max(1);
+        self.pace.keep_up(self.next);
     }
 
     fn note_throughput(&mut self, bytes: usize, received: &ReceivedStep) {
-        self.throughput.add(bytes as f64, Instant::now());
         let statistics = &mut self.statistics;
         if statistics.first_step.is_none() {
             statistics.first_step = Some(Instant::now());
@@ -331,9 +322,8 @@ impl State {
             statistics.bytes += received.fresh_bytes;
             statistics.fresh += received.fresh();
         }
-        self.ahead = self.steps_ahead(bytes);
-        self.received_per_s = self.throughput.per_s() / bytes as f64;
-        self.on_the_way = self.on_the_way_now();
+        let rtt_s = self.present().map(Link::rtt_s).fold(0.0, f64::max);
+        self.pace.on_step(bytes, rtt_s, self.on_the_way_now());
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {
@@ -346,7 +336,7 @@ impl State {
             self.refuse(step, why);
         } else if self.last_gone.replace(step) != Some(step) && !self.keeps(step) {
             // All ranks say so of the same step: it counts once. One that was to come once more was in time before.
-            self.fall_behind(step, newest);
+            self.pace.fall_behind(newest.saturating_sub(step));
         }
         match self.assembly(step) {
             Ok(assembly) if is_late => assembly.give_up(rank),
@@ -375,6 +365,6 @@ mod tests {
         state.asked.insert(0, vec![0]);
         state.on_gone(0, 0, StepIndex::MAX, None);
         state.on_gone(1, StepIndex::MAX, StepIndex::MAX, None);
-        assert_eq!(state.lead, MOST_LEAD);
+        assert_eq!(state.pace.lead(), MOST_LEAD);
     }
 }

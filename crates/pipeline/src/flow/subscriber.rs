@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
 use visapult_trace::{Stage, is_on};
-use visapult_volume::{Block, Box3, StepIndex};
+use visapult_volume::{Box3, StepIndex};
 
 use super::PIECES;
 use super::building::Published;
@@ -22,7 +22,8 @@ use super::publisher::{Delivery, PublisherOptions, Wanted};
 use super::shared::Shared;
 use super::stamp::Stamp;
 use super::steering::Change;
-use crate::step_store::{fitting_boxes, lock};
+use crate::split::stored_boxes;
+use crate::step_store::lock;
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
 const MOST_WANTS: usize = 64;
@@ -162,9 +163,7 @@ impl Subscriber {
         if pes == 0 || pes > MOST_PES {
             return Err(format!("{pes} PEs: 1 to {MOST_PES} are possible"));
         }
-        let grid = &shared.options.grid;
-        let owned = fitting_boxes(grid.size, pes);
-        let stored: Vec<Box3> = owned.iter().map(|owned| Block::stored_for(owned, &grid.bounds())).collect();
+        let stored = stored_boxes(&shared.options.grid, pes);
         let [first, end] = only.unwrap_or([0, stored.len()]);
         if first > end || end > stored.len() {
             return Err(format!("PEs {first} to {end}: there are {}", stored.len()));

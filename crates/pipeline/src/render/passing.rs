@@ -22,7 +22,8 @@ use super::proxy::{Parts, Picture, check_brick_level, key_camera};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
 use crate::memory::{for_people, step_bytes, values};
-use crate::step_store::{COARSEST_EDGE, StepKey, split};
+use crate::split::{COARSEST_EDGE, split};
+use crate::step_store::StepKey;
 
 /// Most blocks that a step is cut into.
 const MOST_BLOCKS: usize = 4096;

@@ -6,16 +6,6 @@ use visapult_volume::StepIndex;
 use super::super::messages::{FromBackEnd, Want, note};
 use super::{Link, State};
 
-/// Steps of a running simulation that are asked for ahead, at least and at most.
-const AHEAD: std::ops::RangeInclusive<usize> = 2..=32;
-/// The same before it is known how fast they come.
-pub(super) const FIRST_AHEAD: usize = 4;
-/// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
-/// acceptance, data, the search for what was lost at its end, and the word that it has ended.
-const ROUND_TRIPS: f64 = 6.0;
-/// Most steps that ranks may be ahead of what is asked of them.
-pub(super) const MOST_LEAD: StepIndex = 1024;
-
 impl State {
     /// There is somebody to ask. Ranks that are late are waited for; those that have left are not.
     pub(in crate::flow) fn can_ask(&self) -> bool {
@@ -75,26 +65,11 @@ impl State {
         }
     }
 
-    /// Steps that can be received until the ranks come to the step that is asked for now: they are asked for, too.
-    fn steps_until(&self, lead: StepIndex) -> usize {
-        const ROOM: f64 = 1.5;
-        let computed_per_s = self.present().map(|link| link.rate.per_s()).fold(0.0, f64::max);
-        let received_per_s = self.received_per_s.min(computed_per_s);
-        (ROOM * received_per_s * lead as f64 / computed_per_s.max(1e-6)).ceil().min(lead as f64) as usize
-    }
-
-    /// As many steps as the path holds from question to answer: fewer would leave it idle, more would only wait.
-    pub(in crate::flow) fn steps_ahead(&self, step_bytes: usize) -> usize {
-        let rtt_s = self.present().map(Link::rtt_s).fold(0.0, f64::max);
-        let under_way = (self.throughput.per_s() * rtt_s * ROUND_TRIPS / step_bytes as f64).ceil() as usize;
-        (under_way + AHEAD.start()).min(*AHEAD.end())
-    }
-
     /// Somebody begins to look.
     pub(in crate::flow) fn begin_look(&mut self) {
         self.looks += 1;
         if self.looks == 1 {
-            self.throughput.rest();
+            self.pace.rest();
             self.ask_ahead();
         }
     }
@@ -113,15 +88,15 @@ impl State {
         }
         if self.links.len() == 1 && self.crew.is_none() {
             // One publisher knows best which step is the next that it can send.
-            while self.open_wants.len() + self.assemblies.len() < self.ahead.min(self.most_ahead) {
+            while self.open_wants.len() + self.assemblies.len() < self.pace.steps() {
                 self.ask(self.next, true, fields.clone());
             }
             return;
         }
         let newest = self.newest();
         self.ask_paused(&fields);
-        let lead = self.lead.max(self.on_the_way);
-        let most = (self.ahead + self.steps_until(lead)).min(self.most_ahead);
+        let lead = self.pace.lead();
+        let most = self.pace.steps_with_lead(self.present().map(|link| link.rate.per_s()).fold(0.0, f64::max));
         while self.asked.len().max(self.convoy.pending()) < most {
             let Some(newest) = newest else { return };
             let first = (self.kept.is_empty() || self.run_begins) && self.asked.is_empty();
@@ -149,17 +124,12 @@ impl State {
 
     /// Asks for the steps that come, one after the other, whether somebody looks or not: the ranks wait until they are taken.
     fn ask_every(&mut self, fields: &[usize]) {
-        while self.asked.len().max(self.convoy.pending()) < self.ahead.min(self.most_ahead) {
+        while self.asked.len().max(self.convoy.pending()) < self.pace.steps() {
             // Whoever has just come, or has come too late, begins with what is there. Who has caught up and gone farther is waited for by nobody.
             let in_step = self.links.iter().filter(|link| !link.is_late);
             let newest = in_step.filter_map(|link| link.newest).max();
             let there = newest.filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
             self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
         }
-    }
-
-    /// A step was asked for too late: the next are asked for further ahead.
-    pub(in crate::flow) fn fall_behind(&mut self, step: StepIndex, newest: StepIndex) {
-        self.lead = newest.saturating_sub(step).saturating_add(self.lead + 1).min(MOST_LEAD);
     }
 }

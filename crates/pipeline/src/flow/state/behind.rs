@@ -8,7 +8,7 @@ use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
 use super::super::messages::{FromBackEnd, Want, note};
-use super::super::source::FlowOptions;
+use super::super::options::FlowOptions;
 use super::{Link, State};
 
 /// Ranks that are so many steps apart are named.
@@ -376,9 +376,9 @@ mod tests {
         scene.leave(1);
         scene.join(1, None).unwrap();
         scene.state.asked.insert(42, vec![0]);
-        let lead = scene.state.lead;
+        let lead = scene.state.pace.lead();
         scene.state.on_gone(1, 42, 30, None);
         assert!(!scene.state.assembly(42).unwrap().is_abandoned());
-        assert_eq!(scene.state.lead, lead);
+        assert_eq!(scene.state.pace.lead(), lead);
     }
 }

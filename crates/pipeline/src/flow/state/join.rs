@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use visapult_ripp_net::{Mode, Session};
-use visapult_volume::{Block, Box3, FieldInfo, Grid};
+use visapult_volume::{Box3, FieldInfo, Grid};
 
 use super::super::assembly::PieceTable;
 use super::super::messages::Declaration;
-use super::super::source::FlowOptions;
+use super::super::options::FlowOptions;
 use super::{Declared, Link, State};
 use crate::memory;
-use crate::step_store::fitting_boxes;
+use crate::split::stored_boxes;
 
 /// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
 pub(in crate::flow) fn join(
@@ -207,13 +207,8 @@ impl State {
         grid: &Grid,
         options: &FlowOptions,
     ) -> Result<Arc<PieceTable>, String> {
-        let stored = |owned: &Box3| Block::stored_for(owned, &grid.bounds());
         let mut table = self.declared.as_ref().map_or_else(
-            || PieceTable {
-                blocks: Vec::new(),
-                stored: fitting_boxes(grid.size, options.pes).iter().map(stored).collect(),
-                own: 0..0,
-            },
+            || PieceTable { blocks: Vec::new(), stored: stored_boxes(grid, options.pes), own: 0..0 },
             |declared| (*declared.table).clone(),
         );
         table.blocks.resize(self.links.len(), Box3::of_size([0; 3]));

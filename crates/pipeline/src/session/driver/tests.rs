@@ -10,6 +10,7 @@ use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 use crate::back_end::BackEnd;
 use crate::config::BackEndConfig;
 use crate::device::Device;
+use crate::opening::Opened;
 use crate::session::Right;
 use crate::step_store::StepStore;
 use crate::testing::{Gate, Ramp, view};
@@ -33,8 +34,7 @@ fn next(control: &Receiver<Vec<u8>>, kind: u8) -> Value {
 
 fn of(source: impl Source + 'static) -> Arc<BackEnd> {
     let config = BackEndConfig { source: String::new(), pes: 1, threads: 1, device: Device::Cpu, crew: None };
-    let store = StepStore::fitting(Box::new(source), 1, None).unwrap();
-    BackEnd::start(store, None, None, &config).unwrap()
+    BackEnd::start(Opened::local(Box::new(source)), StepStore::fitting, &config).unwrap()
 }
 
 fn of_a_small_step() -> Arc<BackEnd> {

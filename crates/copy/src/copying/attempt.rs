@@ -1,0 +1,195 @@
+//! One attempt to bring a copy about.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use visapult_objects::escaped;
+use visapult_ripp_net::{Clients, Listener, ListenerOptions, Session, Token, Trust};
+
+use super::CopyOptions;
+use super::near::Near;
+use super::plan::Plan;
+use crate::dialling::{begin, dial};
+use crate::error::CopyError;
+use crate::fields::Turn;
+use crate::filter::Filter;
+use crate::following::{Followed, follow, hear_refusal};
+use crate::give::{Begin, Given, Lister, give};
+use crate::landing::Landing;
+use crate::redial::Attempt;
+use crate::report::Event;
+use crate::request::Verb;
+use crate::root::Root;
+use crate::share::linger;
+use crate::spread::{Into, into_share};
+use crate::stripes::Striped;
+use crate::take::{Taken, take};
+use crate::walk::Walk;
+use crate::wish::Wish;
+
+const POLL: Duration = Duration::from_millis(100);
+
+impl Plan<'_> {
+    pub(super) fn attempt(
+        &self,
+        options: &CopyOptions,
+        stop: &AtomicBool,
+        attempt: &mut Attempt,
+        watch: &mut dyn FnMut(Event),
+    ) -> Result<(), CopyError> {
+        let wish = options.wish();
+        match self {
+            Self::Push { sources, to, into, job } => {
+                let put = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+                    // It is listed while the share is reached.
+                    let lister = Lister::start(walk(sources, options, stop)?);
+                    let verb =
+                        Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
+                    let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
+                    let outcome = push(&session, lister, stop, attempt, watch);
+                    if let Err(CopyError::Session(_)) = outcome {
+                        // Why we were not admitted, if so.
+                        session.admitted()?;
+                    }
+                    attempt.was_admitted = true;
+                    outcome
+                };
+                into_share(&to.url, options, stop, attempt, watch, put)
+            }
+            Self::Pull { striped, to, into } => {
+                let landing = landing(*to, *into, options, stop)?;
+                let session = striped.dial()?;
+                attempt.was_admitted = true;
+                pull(&session, Some(striped), landing, wish, stop, attempt, watch)
+            }
+            Self::Between { from, paths, to, into, job } => {
+                let verb = |one: &Into| Verb::Fetch {
+                    from: (*from).clone(),
+                    paths: paths.clone(),
+                    only: options.only.clone(),
+                    span: options.span,
+                    part: options.part.clone(),
+                    to: escaped(to.path.as_os_str().as_encoded_bytes()),
+                    into: *into,
+                    wish: one.wish,
+                    most_bps: options.session.most_receive_bps / one.of(),
+                    detach: options.detach,
+                };
+                let fetch = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
+                    let session = dial(one.url, &options.session, &one.request(options, job, verb(one)))?;
+                    attempt.was_admitted = true;
+                    let mut followed = Followed::default();
+                    let outcome = follow(&session, stop, &mut followed, watch);
+                    (attempt.tally, attempt.arrived) = (followed.tally, followed.arrived);
+                    outcome.map(|()| followed.nodes)
+                };
+                into_share(&to.url, options, stop, attempt, watch, fetch)
+            }
+            Self::Here { sources, to, into } => {
+                let lister = Lister::start(walk(sources, options, stop)?);
+                let landing = landing(*to, *into, options, stop)?;
+                let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
+                let session = options.session.clone();
+                let listening =
+                    ListenerOptions { identity: None, token: Some(token), clients: Clients::default(), session };
+                let listener = Listener::bind(([127, 0, 0, 1], 0).into(), listening)?;
+                let url = listener.url("127.0.0.1", "here");
+                thread::scope(|scope| {
+                    scope.spawn(|| take_here(&listener, landing, wish, stop));
+                    let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
+                    attempt.was_admitted = true;
+                    // There is no other end.
+                    push(&session, lister, stop, attempt, watch).map(drop).map_err(|cause| match cause {
+                        CopyError::Refused(why) => CopyError::Here(why),
+                        cause => cause,
+                    })
+                })
+            }
+        }
+    }
+}
+
+/// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason. Fails with why the other end would not, if so.
+fn push(
+    session: &Session,
+    lister: Lister,
+    stop: &AtomicBool,
+    attempt: &mut Attempt,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Vec<String>, CopyError> {
+    let mut given = Given::default();
+    let outcome = give(session, lister, Begin::AtOnce, stop, &mut given, watch);
+    (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
+    if let Err(CopyError::Session(_)) = outcome {
+        hear_refusal(session)?;
+    }
+    outcome.map(|()| given.nodes)
+}
+
+pub(crate) fn pull(
+    session: &Session,
+    striped: Option<&Striped<'_>>,
+    landing: Option<Landing>,
+    wish: Wish,
+    stop: &AtomicBool,
+    attempt: &mut Attempt,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), CopyError> {
+    let mut taken = Taken::default();
+    let outcome = take(session, striped, landing, wish, stop, &mut taken, watch);
+    (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
+    if outcome.is_ok() {
+        // The other end ends once it has heard the last word: a program that is gone sends nothing again that was lost.
+        linger(session);
+    }
+    outcome
+}
+
+/// The taking end of a copy on one machine: the giving end is told of all, and tells it.
+fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &AtomicBool) {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
+    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
+        linger(&session);
+    }
+}
+
+fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -> Result<Option<Landing>, CopyError> {
+    let landing = match to {
+        Near::Path(path) => Landing::here(path, into, options.wish.dry_run)?,
+        Near::Stored(url) => Some(Landing::stored(url, into, options.wish(), stop)?),
+    };
+    landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
+}
+
+fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
+    let root = |source: &Near<'_>| match (options.span, &options.part, source) {
+        (None, None, _) => source.root(stop),
+        (Some(span), ..) => source.root(stop)?.cut(span),
+        (None, Some(part), Near::Stored(url)) => {
+            let (url, part) = ((*url).clone(), part.clone());
+            unless_stopped(stop, move || Root::stored_part(&url, &part))
+        }
+        (None, Some(part), Near::Path(_)) => source.root(stop)?.part(part, Turn::default()),
+    };
+    let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
+    Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
+}
+
+/// What `work` comes to. Where a store is silent, that takes minutes: once it is to stop, it is left to end by itself.
+fn unless_stopped<T: Send + 'static>(
+    stop: &AtomicBool,
+    work: impl FnOnce() -> Result<T, CopyError> + Send + 'static,
+) -> Result<T, CopyError> {
+    let (done_in, done) = mpsc::channel();
+    thread::spawn(move || done_in.send(work()));
+    loop {
+        match done.recv_timeout(POLL) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+            Err(_) => return Err(CopyError::Stopped),
+        }
+    }
+}

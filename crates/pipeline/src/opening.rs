@@ -1,0 +1,100 @@
+//! Opens what is to be shown: what this machine can read by itself, or a flow that somebody publishes.
+
+use std::sync::Arc;
+
+use visapult_volume_io::{Source, names_level};
+
+use crate::config::BackEndConfig;
+use crate::crew::{self, Crew};
+use crate::error::PipelineError;
+use crate::flow::{FlowHelm, FlowOptions, FlowSource, Watch};
+use crate::memory::{self, ShownCoarser};
+
+/// A source as it is shown.
+pub(crate) struct Opened {
+    pub(crate) source: Box<dyn Source>,
+    /// What can be asked of the simulation, where it is one.
+    pub(crate) helm: Option<FlowHelm>,
+    /// At which level it is shown, where that is not the finest there is.
+    pub(crate) coarser: Option<ShownCoarser>,
+}
+
+impl Opened {
+    /// What this machine reads by itself.
+    pub(crate) fn local(source: Box<dyn Source>) -> Self {
+        Self { source, helm: None, coarser: None }
+    }
+
+    /// What somebody publishes: its steps are asked for only while somebody looks.
+    pub(crate) fn flow(mut flow: FlowSource) -> Self {
+        let helm = flow.helm();
+        flow.look_away();
+        Self { source: Box::new(flow), helm: Some(helm), coarser: None }
+    }
+}
+
+/// What this machine can read by itself.
+///
+/// # Errors
+/// [`PipelineError`] says what could not be opened, and what to do.
+pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
+    visapult_volume_io::open(source).map_err(PipelineError::source)
+}
+
+/// What this machine can read by itself and hold a step of: at the finest level that fits in memory.
+///
+/// # Errors
+/// [`PipelineError`] says what could not be opened or does not fit, and what to do.
+pub fn open_to_publish(source: &str) -> Result<Box<dyn Source>, PipelineError> {
+    let source = open_local_fitting(source)?.0;
+    memory::check(source.info(), source.info().grid().sample_count(), 1)?;
+    Ok(source)
+}
+
+/// Lends a hand to the head of `crew`, with the source that it opens, too.
+///
+/// # Errors
+/// If the source cannot be opened, or is a simulation that would run once in every process, or the head is gone.
+pub fn lend_to(crew: &Arc<Crew>, config: &BackEndConfig) -> Result<(), PipelineError> {
+    crew::lend(crew, config, || open_fitting(Watch::First, config).map(|opened| opened.source))
+}
+
+/// A flow that somebody publishes, or what this machine can read by itself, at the finest level that fits in memory. Processes that share the
+/// work show the finest there is: each would choose by itself.
+pub(crate) fn open_fitting(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    if !is_flow(&config.source) && config.crew.is_none() {
+        let (source, coarser) = open_local_fitting(&config.source)?;
+        return Ok(Opened { coarser, ..Opened::local(source) });
+    }
+    open_whole(watch, config)
+}
+
+fn open_local_fitting(source: &str) -> Result<(Box<dyn Source>, Option<ShownCoarser>), PipelineError> {
+    if names_level(source) {
+        return Ok((open_local(source)?, None));
+    }
+    let (source, coarser) = memory::fitting_level(open_local(source)?)?;
+    coarser.iter().for_each(|coarser| tracing::warn!("{coarser}"));
+    Ok((source, coarser))
+}
+
+/// Whether it is what somebody publishes.
+pub(crate) fn is_flow(source: &str) -> bool {
+    source.starts_with("ripp://")
+}
+
+/// A flow that somebody publishes, or what this machine can read by itself, with all levels that it stores.
+pub(crate) fn open_whole(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    if !is_flow(&config.source) {
+        let source = open_local(&config.source)?;
+        if config.crew.is_some() && source.info().live {
+            return Err(PipelineError::Option(format!(
+                "{} would run once in every process: serve it, and give the processes the URL",
+                config.source
+            )));
+        }
+        return Ok(Opened::local(source));
+    }
+    let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };
+    FlowSource::dial(&config.source, options).map(Opened::flow).map_err(PipelineError::flow)
+}
