@@ -377,7 +377,8 @@ export class Viewer {
   }
 
   #connection(connection: ConnectionState): void {
-    if (connection.kind === "lost" || connection.kind === "refused") {
+    const { kind } = connection;
+    if (kind === "lost" || kind === "refused" || kind === "unreadable") {
       this.#steering.forget();
       this.#notices.dismiss();
     }
