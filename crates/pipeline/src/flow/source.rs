@@ -30,6 +30,8 @@ const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
+/// Said of a program whose ranks do not fit what is there.
+const REFUSED: &str = "a program that publishes is refused";
 
 /// Fields that are asked for from the start. Others are asked for once they are looked at, and come from then on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,10 +238,11 @@ impl FlowHelm {
     pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         let state = self.0.lock();
         let are_there: Vec<bool> = state.links.iter().map(Link::is_present).collect();
-        state.kept.iter().find(|kept| kept.step == step).map(|kept| kept.freshness(&are_there))
+        let kept = state.kept.iter().find(|kept| kept.step == step)?;
+        Some(Freshness { refused: state.turned_away.clone(), ..kept.freshness(&are_there) })
     }
 
-    /// A number that grows whenever a rank comes or goes.
+    /// A number that grows whenever a rank comes or goes, or is refused while none is there.
     #[must_use]
     pub fn comings(&self) -> u64 {
         self.0.lock().comings
@@ -318,8 +321,13 @@ impl Threads {
             let mut session = Some(first);
             while !receiver.is_over() {
                 match session.take().map_or_else(|| Session::begin(&url, &trust, None, &options), Ok) {
-                    // Whoever dials says what came of it.
-                    Ok(session) => drop(receiver.receive(&Arc::new(session))),
+                    // What came of the first is said by whoever dials.
+                    Ok(session) => {
+                        let why = receiver.receive(&Arc::new(session));
+                        if let Some(why) = why.filter(|why| receiver.lock().turned_away.as_ref() == Some(why)) {
+                            tracing::warn!("{REFUSED}: {why}");
+                        }
+                    }
                     Err(cause) => receiver.note_trouble(&cause.to_string()),
                 }
                 receiver.pause(DIAL_AGAIN);
@@ -350,7 +358,7 @@ fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
             }
             let work = move || {
                 if let Some(why) = receiver.receive(&Arc::new(session)) {
-                    tracing::warn!("a program that publishes is refused: {why}");
+                    tracing::warn!("{REFUSED}: {why}");
                 }
             };
             if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn_scoped(receiving, work) {
