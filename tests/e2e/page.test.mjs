@@ -214,6 +214,18 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a simulation that comes in the place of a file of several steps is followed", async (t) => {
+    const series = writeNpy(join(here.folder, "before.npy"), 16, blob, 3);
+    let server = await startServer(series);
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url, { hash: "step=1" });
+    await until(page, (v) => v.shown.step === 1);
+    await server.kill();
+    server = await startServer("demo:wave?n=32", Number(server.url.port));
+    await until(page, (v) => v.wantedStep === null && v.shown.step > 1);
+    await page.close();
+  });
+
   test("a copied link restores the view", async () => {
     const page = await here.open({ query: { stills: "0" } });
     await hasPicture(page);
