@@ -331,6 +331,29 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("magnified, the list of keys is read in whole words", async () => {
+    const page = await here.open({ width: 320, height: 256 });
+    await hasPicture(page);
+    await page.locator(".stage").focus();
+    await page.keyboard.press("?");
+    await keep(page, "magnified-keys");
+    const broken = await page.evaluate(() => {
+      const linesOf = (word, node, at) => {
+        const range = document.createRange();
+        range.setStart(node, at);
+        range.setEnd(node, at + word.length);
+        return range.getClientRects().length;
+      };
+      return [...document.querySelectorAll("dialog[open] :is(dt, dd)")].flatMap(({ firstChild }) =>
+        [...firstChild.data.matchAll(/\S+/g)].flatMap((word) =>
+          linesOf(word[0], firstChild, word.index) > 1 ? [word[0]] : [],
+        ),
+      );
+    });
+    assert.deepEqual(broken, []);
+    await page.close();
+  });
+
   test("a key that no link has is named, with those that it may have", async () => {
     const page = await here.open({ hash: "stpe=7" });
     await page.getByText(/\u201cstpe\u201d.*it may say view, at, step/).waitFor();
@@ -451,6 +474,31 @@ describe("controls", () => {
       return pairs.map(([name, ...colours]) => [name, contrast(...colours)]).filter(([, ratio]) => ratio < 3);
     });
     assert.deepEqual(faint, []);
+    await page.close();
+  });
+
+  test("what is said over the picture can be read where that is white", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    await page.locator(".quality:not(:empty)").waitFor();
+    const ratios = await page.evaluate(() => {
+      const context = new OffscreenCanvas(1, 1).getContext("2d");
+      const luminance = (...layers) => {
+        for (const layer of ["#fff", ...layers]) {
+          context.fillStyle = layer;
+          context.fillRect(0, 0, 1, 1);
+        }
+        const [r, g, b] = [...context.getImageData(0, 0, 1, 1).data].map((n) =>
+          n <= 10.31 ? n / 3294.6 : ((n / 255 + 0.055) / 1.055) ** 2.4,
+        );
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      return [".quality", ".panel-toggle"].map((over) => {
+        const { color, backgroundColor } = getComputedStyle(document.querySelector(over));
+        return (luminance(color) + 0.05) / (luminance(backgroundColor) + 0.05);
+      });
+    });
+    assert.ok(Math.min(...ratios) >= 4.5, `${ratios} to 1`);
     await page.close();
   });
 

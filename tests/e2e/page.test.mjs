@@ -98,6 +98,20 @@ function imagesOf(pdf) {
   }));
 }
 
+/** In the page's workers: bricks come with a number of bits that none have. */
+function damage() {
+  const Real = WebSocket;
+  self.WebSocket = class extends Real {
+    set onmessage(listener) {
+      super.onmessage = (event) => {
+        const bytes = new Uint8Array(event.data);
+        if (bytes[0] === 16) bytes[29] = 13;
+        listener(event);
+      };
+    }
+  };
+}
+
 describe("a file", () => {
   const here = serving("blob", 32, blob);
 
@@ -188,6 +202,27 @@ describe("a file", () => {
     for (const controls of [".panel", ".timeline", ".panel-toggle"])
       assert.ok(await page.locator(controls).isHidden(), `${controls} is shown`);
     await keep(page, "refused");
+    await page.close();
+  });
+
+  test("a program whose data the page cannot read is left alone, and what to do is said once", async () => {
+    const page = await here.open({ before: inWorkers(`(${damage})()`) });
+    await page.getByText(/^This page cannot read what the program sends \(.*13.*\): .* Reload the page/).waitFor();
+    assert.equal(await page.evaluate(() => window.visapult.stats.connection), "unreadable");
+    await keep(page, "unreadable");
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("a simulation that comes in the place of a file of several steps is followed", async (t) => {
+    const series = writeNpy(join(here.folder, "before.npy"), 16, blob, 3);
+    let server = await startServer(series);
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url, { hash: "step=1" });
+    await until(page, (v) => v.shown.step === 1);
+    await server.kill();
+    server = await startServer("demo:wave?n=32", Number(server.url.port));
+    await until(page, (v) => v.wantedStep === null && v.shown.step > 1);
     await page.close();
   });
 

@@ -30,8 +30,8 @@ export interface Labels {
   readonly axes: boolean;
 }
 
-const INK = "#aeb6c2";
-const FAINT = "#7d8794";
+const INK = "#b6bec9";
+const FAINT = "#8b95a3";
 const FONT = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
 /** Pixels that a line of words takes. */
@@ -147,8 +147,9 @@ function drawAxis(
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
     const x = whole(context, name, at[0], side(out), width);
-    if (place(context, places, name, x, at[1], "12px", side(out))) {
-      text(context, name, x, at[1], INK, "12px", side(out));
+    const y = wholeLine(at[1], height);
+    if (place(context, places, name, x, y, "12px", side(out))) {
+      text(context, name, x, y, INK, "12px", side(out));
       break;
     }
   }
@@ -177,6 +178,11 @@ function whole(
 ): number {
   const [left, extent] = across(context, words, x, "12px", align);
   return x + Math.max(4, Math.min(width - 4 - extent, left)) - left;
+}
+
+/** Where a line that is meant for `y` is still whole on a picture of `height`, if some of it were seen there. */
+function wholeLine(y: number, height: number): number {
+  return y > height + LINE / 2 ? y : Math.min(y, height - LINE / 2);
 }
 
 /** Whether there is room for words at `x`, `y`; they have it from now on. */
@@ -315,9 +321,10 @@ function text(
 ): void {
   context.font = `${size} ${FONT}`;
   context.textAlign = align;
-  context.lineWidth = 3;
+  // Over a bright picture, too, words are to be read.
+  context.lineWidth = 4;
   const stroke = context.strokeStyle;
-  context.strokeStyle = "rgba(0,0,0,.65)";
+  context.strokeStyle = "rgba(0,0,0,.85)";
   context.strokeText(words, x, y);
   context.strokeStyle = stroke;
   context.lineWidth = 1;

@@ -1,7 +1,7 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import { type Scale, type TransferFunction, valueAt } from "../volume/index";
-import { type FieldMessage, isolated, linearField, type SourceInfo, type StepSpan } from "../wire/index";
-import type { ConnectionState, Lost, Refused } from "../worker/index";
+import { type FieldMessage, isolated, linearField, type SourceInfo, type StepSpan, sentence } from "../wire/index";
+import type { ConnectionState, Lost, Refused, Unreadable } from "../worker/index";
 import { el, iconButton, setText } from "./dom";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -340,6 +340,8 @@ function statusWords(state: ViewerState): string {
     case "lost":
     case "refused":
       return troubleWords(connection);
+    case "unreadable":
+      return unreadableWords(connection);
     case "silent":
       return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
@@ -358,12 +360,16 @@ function troubleWords(trouble: Lost | Refused): string {
 }
 
 function refusedWords({ reason }: Refused): string {
-  return `The server does not let this page in${reason && `: ${reason}`}. It is asked again every half a minute.`;
+  return `The server does not let this page in${reason && `: ${sentence(reason)}`}. It is asked again every half a minute.`;
+}
+
+function unreadableWords({ why }: Unreadable): string {
+  return `This page cannot read what the program sends (${sentence(why)}): they may be of different versions. Reload the page; nothing new comes until then.`;
 }
 
 function lostWords({ reason, attempt }: Lost): string {
   const patient = attempt > 4 ? " If the server was started again, open the URL it printed." : "";
-  return `Connection lost (${reason}), retrying\u2026${patient}`;
+  return `Connection lost (${sentence(reason)}), retrying\u2026${patient}`;
 }
 
 function waitingWords({ source, fieldInfo }: ViewerState): string {

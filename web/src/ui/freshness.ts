@@ -69,7 +69,14 @@ function percent(share: number): string {
   return share === 1 ? "100 %" : `${(Math.floor(share * 1000) / 10).toFixed(1)} %`;
 }
 
-function missingWords({ ranks, missing, parts }: FreshnessMessage): string {
+function missingWords(message: FreshnessMessage): string {
+  const absent = absentWords(message);
+  return absent && message.refused
+    ? `${absent}. A program that has come since is not shown: ${message.refused}`
+    : absent;
+}
+
+function absentWords({ ranks, missing, parts }: FreshnessMessage): string {
   if (missing === 0) return "";
   const told = parts.map(({ rank }) => String(rank));
   const names = missing > told.length ? [...told, `${missing - told.length} more`] : told;

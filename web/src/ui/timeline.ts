@@ -39,6 +39,7 @@ export class Timeline {
   readonly #slider: HTMLInputElement;
   readonly #live: HTMLButtonElement;
   readonly #speed = el("select", { class: "speed", "aria-label": "Speed", title: SPEED });
+  readonly #row = el("div", { class: "times" });
   #strides: readonly number[] = [];
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
 
@@ -54,17 +55,8 @@ export class Timeline {
     this.#slider.addEventListener("input", () => actions.goTo(Number(this.#slider.value)));
     this.#speed.addEventListener("change", () => actions.chooseStride(Number(this.#speed.value)));
     this.#live.addEventListener("click", () => actions.follow());
-    this.element = el(
-      "div",
-      { class: "timeline", role: "group", "aria-label": "Time" },
-      this.#back,
-      this.#play,
-      this.#forward,
-      this.#speed,
-      this.#slider,
-      this.#text,
-      this.#live,
-    );
+    this.#row.append(this.#back, this.#play, this.#forward, this.#speed, this.#slider, this.#text, this.#live);
+    this.element = el("div", { class: "timeline", role: "group", "aria-label": "Time" }, this.#row);
   }
 
   show(state: TimelineState): void {
@@ -95,7 +87,7 @@ export class Timeline {
     const offered = live ? [1] : stridesOver(steps);
     const strides = [...new Set([...offered, stride])].sort((a, b) => a - b);
     this.#speed.hidden = strides.length < 2;
-    this.element.classList.toggle("fast", strides.length > 1);
+    this.#row.classList.toggle("fast", strides.length > 1);
     if (strides.join() !== this.#strides.join()) {
       this.#strides = strides;
       this.#speed.replaceChildren(...strides.map((value) => el("option", { value }, `${value}\u00d7`)));

@@ -377,7 +377,8 @@ export class Viewer {
   }
 
   #connection(connection: ConnectionState): void {
-    if (connection.kind === "lost" || connection.kind === "refused") {
+    const { kind } = connection;
+    if (kind === "lost" || kind === "refused" || kind === "unreadable") {
       this.#steering.forget();
       this.#notices.dismiss();
     }
@@ -394,7 +395,9 @@ export class Viewer {
     if (this.#atHome) this.#camera = this.#homeCamera();
     this.painter.begin(welcome.groups, geometry, same);
     const isFirst = !this.#state.source;
-    const wanted = (isFirst ? this.#link.step : this.#state.step) ?? (source.live ? null : steps.first);
+    // Whoever was at a step of another source did not mean one of this simulation.
+    const kept = same || !source.live ? this.#state.step : null;
+    const wanted = (isFirst ? this.#link.step : kept) ?? (source.live ? null : steps.first);
     // The step at which it is paused is here, if not there any more.
     const isHere = same && source.live && wanted !== null && wanted === this.painter.shown.step && wanted < steps.first;
     const isAbsent = wanted !== null && !isHere && (wanted < steps.first || wanted > steps.last);

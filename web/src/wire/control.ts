@@ -128,7 +128,7 @@ function parseNotice(json: Json): ControlMessage {
   return {
     kind: "notice",
     severity: json.oneOf("severity", ["info", "warning", "error"]),
-    text: json.words("text"),
+    text: json.sentence("text"),
     failed: failed && { field: failed.integer("field", 0), step: failed.integer("step", 0) },
   };
 }
@@ -136,7 +136,7 @@ function parseNotice(json: Json): ControlMessage {
 function parseWelcome(json: Json): ControlMessage {
   const protocol = json.integer("protocol", 0);
   if (protocol !== PROTOCOL_VERSION) {
-    throw new WireError(`the server speaks protocol ${protocol}, this page ${PROTOCOL_VERSION}: reload the page`);
+    throw new WireError(`protocol ${protocol}, where this page knows ${PROTOCOL_VERSION}`);
   }
   return {
     kind: "welcome",
@@ -216,7 +216,7 @@ function parsePlan(json: Json): PlanMessage {
     proxy: json.oneOf("proxy", ["bricks", "slabs", "segments"]),
     level: json.integer("level", 0),
     bits: json.integer("bits", 0),
-    reason: json.words("reason"),
+    reason: json.sentence("reason"),
     throughputBps: json.number("throughput_bps"),
     bytes: json.number("bytes"),
   };

@@ -14,6 +14,8 @@ export interface FreshnessMessage {
   readonly missing: number;
   /** The first of these. */
   readonly parts: readonly MissingPart[];
+  /** Why a program is not taken that has come since the last rank left. */
+  readonly refused: string | null;
 }
 
 export interface MissingPart {
@@ -33,6 +35,7 @@ export function parseFreshness(json: Json): FreshnessMessage {
     step: json.integer("step", 0),
     fresh,
     ageMs: json.number("age_ms"),
+    refused: json.isNull("refused") ? null : json.sentence("refused"),
     ranks: json.integer("ranks", 0),
     missing: json.integer("missing", parts.length),
     parts: parts.map((item) => {

@@ -16,7 +16,7 @@ export {
   MOST_STAMPS,
   type StageEvent,
 } from "./lifelines";
-export { isolated, printable } from "./printable";
+export { isolated, printable, sentence } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";
 export {

@@ -1,5 +1,5 @@
 import { WireError } from "./errors";
-import { printable } from "./printable";
+import { printable, sentence } from "./printable";
 
 /** A JSON object whose members are read with their types checked. */
 export class Json {
@@ -44,6 +44,11 @@ export class Json {
   /** A text that is shown and stands for nothing else. */
   words(name: string): string {
     return printable(this.text(name));
+  }
+
+  /** Words with names in them. */
+  sentence(name: string): string {
+    return sentence(this.text(name));
   }
 
   flag(name: string): boolean {

@@ -65,7 +65,7 @@ function parseLogged(json: Json): LoggedAction {
     unixS: json.number("unix_s"),
     what: parseAction(json),
     at: json.isNull("at") ? null : json.integer("at", 0),
-    problem: json.isNull("problem") ? null : json.words("problem"),
+    problem: json.isNull("problem") ? null : json.sentence("problem"),
   };
 }
 

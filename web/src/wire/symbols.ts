@@ -4,6 +4,7 @@ import { unzstd } from "./zstd";
 /** The nibble of what does not fit into one. */
 const LARGE = 15;
 
+const PLAIN = 0;
 const PACKED = 1;
 
 /** How samples differ from what those before them lead one to expect (mod 2^bits), signs interleaved: 0, -1, 1, -2, ... are 0, 1, 2, 3, ... */
@@ -39,7 +40,9 @@ class PartReader {
   fill<Part extends Uint8Array | Uint16Array>(part: Part): Part {
     if (part.length === 0) return part;
     const [way] = this.#take(1);
-    if (way !== PACKED) {
+    if (way !== PLAIN && way !== PACKED)
+      throw new WireError(`${this.what}: a part begins with the byte ${way}, where 0 or 1 is due`);
+    if (way === PLAIN) {
       join(this.#take(part.BYTES_PER_ELEMENT * part.length), part);
       return part;
     }

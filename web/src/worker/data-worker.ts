@@ -47,6 +47,7 @@ function open(url: string, epoch: number): WebSocket {
     if (socket === opened) send({ epoch, type: "closed", reason: reason || closeWords(code) });
   };
   opened.onmessage = ({ data }: MessageEvent<unknown>) => {
+    if (socket !== opened) return;
     if (!(data instanceof ArrayBuffer)) return refuse(opened, epoch, "a text message on a data connection");
     const at = performance.timeOrigin + performance.now();
     received += data.byteLength;
@@ -67,10 +68,9 @@ function closeWords(code: number): string {
 
 /** Close reasons are at most 123 bytes. */
 function refuse(opened: WebSocket, epoch: number, why: string): void {
-  if (socket !== opened) return;
   socket = null;
   opened.close(4008, why.slice(0, 100));
-  send({ epoch, type: "closed", reason: `the server sent a message this page cannot read: ${why}` });
+  send({ epoch, type: "unreadable", why });
 }
 
 function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival: Arrival): void {

@@ -68,6 +68,7 @@ export interface Arrival {
 /** From a worker to the page; `epoch` is that of the connection it is about, so that a late one can be told. */
 export type FromWorker = { readonly epoch: number } & (
   | { readonly type: "closed"; readonly reason: string }
+  | { readonly type: "unreadable"; readonly why: string }
   | { readonly type: "received"; readonly bytes: number }
   | { readonly type: "part"; readonly part: BulkPart; readonly arrival: Arrival }
 );

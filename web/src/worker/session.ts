@@ -20,12 +20,19 @@ export type ConnectionState =
   /** It is open, and nothing has come over it for a while, whatever was asked. */
   | { readonly kind: "silent" }
   | Refused
-  | Lost;
+  | Lost
+  | Unreadable;
 
 /** The server is there, and does not let this page in, for a reason that it may have told. */
 export interface Refused {
   readonly kind: "refused";
   readonly reason: string;
+}
+
+/** The server sends what this page cannot read, and would again: it is left alone. */
+export interface Unreadable {
+  readonly kind: "unreadable";
+  readonly why: string;
 }
 
 export interface Lost {
@@ -169,7 +176,7 @@ export class Session {
       this.#events.onWelcome(message);
       this.#flush();
     } catch (error) {
-      this.#lose(error instanceof WireError ? error.message : String(error));
+      this.#giveUp(error instanceof WireError ? error.message : String(error));
     }
   }
 
@@ -190,7 +197,7 @@ export class Session {
     const worker = new Worker(new URL("./data-worker.ts", import.meta.url), { type: "module" });
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
       if (!this.#welcomed || data.epoch !== this.#epoch) return;
-      if (data.type !== "closed") this.#heartbeat.hear();
+      if (data.type === "part" || data.type === "received") this.#heartbeat.hear();
       switch (data.type) {
         case "part":
           this.#attempt = 0;
@@ -199,6 +206,8 @@ export class Session {
           return this.#events.onReceived(data.bytes);
         case "closed":
           return this.#lose(data.reason);
+        case "unreadable":
+          return this.#giveUp(data.why);
       }
     };
     worker.onerror = () => this.#replace(worker);
@@ -231,6 +240,11 @@ export class Session {
   #refuse(refused: Refused): void {
     this.#close();
     this.#retry(refused, RETRY_REFUSED_MS);
+  }
+
+  #giveUp(why: string): void {
+    this.#close();
+    this.#events.onState({ kind: "unreadable", why });
   }
 
   #close(): void {

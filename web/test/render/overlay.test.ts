@@ -102,6 +102,16 @@ test("on a phone no words run into others, and of a long title both ends are kep
   expect(names.find((one) => one.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
 });
 
+test("the name of an axis that is close to the lower border is whole, and one that is beyond it is not brought back", () => {
+  const nameAt = (y: number) => written("u", [edge(0, [0, y, 0], [0.3, y, 0])]).find(({ words }) => words === "x")?.box;
+  // Half of the picture's height is so far from its middle.
+  const border = 1.5 * Math.tan((homeCamera(1).fov * Math.PI) / 360);
+  const pixel = border / 210;
+  expect(nameAt(36 * pixel - border)?.[3]).toBeLessThanOrEqual(420);
+  expect(nameAt(32 * pixel - border)?.[3]).toBeLessThanOrEqual(420);
+  expect(nameAt(20 * pixel - border)?.[3]).toBeGreaterThan(430);
+});
+
 test("the name of an axis is not written right before the legend's title, as a part of it", () => {
   const words = written("pressure", [edge(1, [-0.3, -0.39, 0], [-0.3, 0.39, 0])]);
   const [title, name] = ["pressure", "y"].map((one) => words.find((other) => other.words === one)?.box);

@@ -2,7 +2,16 @@ import { describe, expect, test } from "vitest";
 import { FreshnessState } from "../../src/ui/freshness";
 import type { FreshnessMessage } from "../../src/wire/index";
 
-const whole: FreshnessMessage = { kind: "freshness", step: 7, fresh: 1, ageMs: 20, ranks: 4, missing: 0, parts: [] };
+const whole: FreshnessMessage = {
+  kind: "freshness",
+  step: 7,
+  fresh: 1,
+  ageMs: 20,
+  ranks: 4,
+  missing: 0,
+  parts: [],
+  refused: null,
+};
 
 function said(patch: Partial<FreshnessMessage>) {
   const state = new FreshnessState();
@@ -33,6 +42,13 @@ describe("freshness", () => {
     expect(said({ missing: 4, parts })?.missing).toMatch(/^ranks 0, 1 and 2 more of 4 are missing/);
     expect(said({ missing: 1, parts: [{ rank: 3, step: null }] })?.missing).toBe(
       "rank 3 of 4 is missing: its part never came",
+    );
+  });
+
+  test("a program that is not taken while none is there is spoken of", () => {
+    const refused = "another grid; start the back end anew";
+    expect(said({ ranks: 1, missing: 1, parts: [{ rank: 0, step: 7 }], refused })?.missing).toBe(
+      "rank 0 of 1 is missing: its part is of step 7. A program that has come since is not shown: another grid; start the back end anew",
     );
   });
 

@@ -84,7 +84,7 @@ describe("the logarithm of a field", () => {
 });
 
 test.each([
-  ["another protocol", { ...welcome, protocol: 1 }, /speaks protocol 1, this page \d+: reload the page/],
+  ["another protocol", { ...welcome, protocol: 1 }, /^protocol 1, where this page knows \d+$/],
   ["no groups", { ...welcome, groups: 0 }, /groups/],
   [
     "a grid without samples",
@@ -139,6 +139,12 @@ test("a view is its kind and JSON", () => {
   const bytes = encodeView(view);
   expect(bytes[0]).toBe(64);
   expect(JSON.parse(new TextDecoder().decode(bytes.subarray(1)))).toEqual(view);
+});
+
+test("names within a sentence that are written from right to left leave the rest of it in its place", () => {
+  const text = "step 3 of \u05dc\u05d7\u05e5 2 \u05d0, 12 of (\u0636\u063a\u0637): 4 bytes";
+  const apart = "step 3 of \u2068\u05dc\u05d7\u05e5 2 \u05d0\u2069, 12 of (\u2068\u0636\u063a\u0637\u2069): 4 bytes";
+  expect(parseControl(control(5, { severity: "error", text }))).toMatchObject({ text: apart });
 });
 
 test("a name that is written from right to left leaves its unit, and what else is beside it, in its place", () => {

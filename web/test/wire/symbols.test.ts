@@ -35,6 +35,15 @@ test("what is left over is refused, and what is more than plain ones", () => {
   );
 });
 
+test("parts that are written in no known way are refused", () => {
+  const unknown = (at: number, way: number) => PACKED.map((byte, i) => (i === at ? way : byte));
+  const due = (way: number) => `tile: a part begins with the byte ${way}, where 0 or 1 is due`;
+  expect(() => unpackSymbols(rawFrame(unknown(0, 2)), 9, WIDE, "tile")).toThrow(due(2));
+  expect(() => unpackSymbols(rawFrame(unknown(14, 255)), 9, WIDE, "tile")).toThrow(due(255));
+  // Where what is behind it would be as long in a way that is known.
+  expect(() => unpackSymbols(rawFrame([2, 7]), 1, [], "tile")).toThrow(due(2));
+});
+
 test("signs are interleaved", () => {
   expect([0, 1, 2, 3, 254, 255, 65535].map(differenceOf)).toEqual([0, -1, 1, -2, 127, -128, -32768]);
 });

@@ -189,7 +189,11 @@ test("control messages keep what they say", () => {
 
 test("freshness keeps which share is fresh, and whose part is missing", () => {
   const { age_ms, ...told } = json<{ age_ms: number }>("freshness");
-  expect(parseControl(bytes("freshness"))).toEqual({ kind: "freshness", ageMs: age_ms, ...told });
+  expect(parseControl(bytes("freshness"))).toEqual({ kind: "freshness", ageMs: age_ms, refused: null, ...told });
+  expect(parseControl(bytes("refused"))).toMatchObject({
+    missing: 1,
+    refused: "another grid: start the back end anew",
+  });
 });
 
 interface WireEvent {

@@ -6,9 +6,11 @@ class FakeSocket {
   isClosed = false;
   onopen: (() => void) | null = null;
   onclose: ((event: { reason: string; code: number }) => void) | null = null;
+  onmessage: ((event: { data: unknown }) => void) | null = null;
   constructor() {
     FakeSocket.made.push(this);
   }
+  send(): void {}
   close(): void {
     this.isClosed = true;
   }
@@ -58,4 +60,14 @@ test("of one that was given up for another nothing is told", async () => {
   FakeSocket.made[1].onopen?.();
   await vi.advanceTimersByTimeAsync(60_000);
   expect([told, FakeSocket.made.map(({ isClosed }) => isClosed)]).toEqual([[], [true, false]]);
+});
+
+test("what cannot be read is told once, and the connection closed", async () => {
+  await open(7);
+  const [socket] = FakeSocket.made;
+  socket.onopen?.();
+  for (let time = 0; time < 2; time++) socket.onmessage?.({ data: Uint8Array.of(16, 0, 0).buffer });
+  const unreadable = told.filter(({ type }) => type !== "received");
+  expect(unreadable).toEqual([{ epoch: 7, type: "unreadable", why: expect.stringContaining("bricks") }]);
+  expect(socket.isClosed).toBe(true);
 });

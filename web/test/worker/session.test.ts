@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { PROTOCOL_VERSION } from "../../src/wire/index";
-import type { ToWorker } from "../../src/worker/messages";
+import type { FromWorker, ToWorker } from "../../src/worker/messages";
 import { type ConnectionState, type Lost, Session } from "../../src/worker/session";
 
 const WELCOME = {
@@ -49,6 +49,7 @@ class FakeWorker {
   static readonly running: FakeWorker[] = [];
   readonly told: string[] = [];
   onerror: (() => void) | null = null;
+  onmessage: ((event: { data: FromWorker }) => void) | null = null;
   constructor() {
     FakeWorker.running.push(this);
   }
@@ -150,6 +151,32 @@ test("a server that does not let the page in is asked again, rarely, and its rea
   FakeSocket.opened[2].onopen?.();
   welcome(1);
   expect(states.at(-1)).toEqual({ kind: "open" });
+});
+
+test("what a page cannot read of the data is told once, and the server is left alone", async () => {
+  const states: ConnectionState[] = [];
+  start((state) => states.push(state));
+  welcome(2);
+  const [worker, other] = FakeWorker.running;
+  const why = "brick 0: 20 bytes where 30 are due";
+  for (const { onmessage } of [worker, other]) onmessage?.({ data: { epoch: 1, type: "unreadable", why } });
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.slice(2)).toEqual([{ kind: "unreadable", why }]);
+  expect([FakeSocket.opened.length, worker.told, other.told]).toEqual([1, ["open", "close"], ["open", "close"]]);
+});
+
+test.each([
+  ["a server of another version", message(1, { ...WELCOME, protocol: PROTOCOL_VERSION + 1 }), /protocol/],
+  ["one that welcomes in other words", message(1, { protocol: PROTOCOL_VERSION }), /"server" is undefined/],
+  ["one that sends text", "welcome", /text/],
+])("%s is left alone, and what could not be read is told", async (_, data, why) => {
+  const states: ConnectionState[] = [];
+  start((state) => states.push(state));
+  FakeSocket.opened[0].onopen?.();
+  FakeSocket.opened[0].onmessage?.({ data });
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.slice(1)).toEqual([{ kind: "unreadable", why: expect.stringMatching(why) }]);
+  expect(FakeSocket.opened.length).toBe(1);
 });
 
 test("one that opens is waited for, however long the server has nothing to show", async () => {

@@ -69,10 +69,11 @@ impl FlowHelm {
     pub fn freshness(&self, step: StepIndex) -> Option<Freshness> {
         let state = self.0.lock();
         let are_there: Vec<bool> = state.links.iter().map(Link::is_present).collect();
-        state.kept.iter().find(|kept| kept.step == step).map(|kept| kept.freshness(&are_there))
+        let kept = state.kept.iter().find(|kept| kept.step == step)?;
+        Some(Freshness { refused: state.turned_away.clone(), ..kept.freshness(&are_there) })
     }
 
-    /// A number that grows whenever a rank comes or goes.
+    /// A number that grows whenever a rank comes or goes, or is refused while none is there.
     #[must_use]
     pub fn comings(&self) -> u64 {
         self.0.lock().comings

@@ -63,6 +63,7 @@ impl ReceivedStep {
             ranks: are_there.len(),
             missing: missing.len(),
             parts: missing.into_iter().take(MOST_PARTS).collect(),
+            refused: None,
         }
     }
 

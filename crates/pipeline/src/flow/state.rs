@@ -70,8 +70,10 @@ pub(super) struct State {
     pub(super) run_begins: bool,
     /// How many look at it now.
     pub(super) looks: usize,
-    /// Grows whenever a rank comes or goes.
+    /// Grows whenever a rank comes or goes, or is refused while none is there.
     pub(super) comings: u64,
+    /// Why a program was refused that came after all ranks had gone.
+    pub(super) turned_away: Option<String>,
 }
 
 /// What has been received of a flow since there was something to show.

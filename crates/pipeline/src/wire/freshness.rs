@@ -21,6 +21,9 @@ pub struct Freshness {
     pub missing: usize,
     /// The first of these.
     pub parts: Vec<MissingPart>,
+    /// Why a program is not taken that has come since the last rank left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
 }
 
 /// The part of a rank that is missing.

@@ -275,8 +275,12 @@ fn control_messages_to_the_page() {
 #[test]
 fn freshness() {
     let parts = vec![MissingPart { rank: 2, step: Some(118) }, MissingPart { rank: 3, step: None }];
-    let told = Freshness { step: 121, fresh: 0.75, age_ms: 41.5, ranks: 64, missing: 2, parts };
+    let told = Freshness { step: 121, fresh: 0.75, age_ms: 41.5, ranks: 64, missing: 2, parts, refused: None };
     hold("freshness", &ToPage::Freshness(told.clone()).encode(), &json!(told));
+    let parts = vec![MissingPart { rank: 0, step: Some(121) }];
+    let refused = Some("another grid: start the back end anew".to_owned());
+    let told = Freshness { fresh: 1.0, ranks: 1, missing: 1, parts, refused, ..told };
+    hold("refused", &ToPage::Freshness(told.clone()).encode(), &json!(told));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use zstd::bulk::Decompressor;
 use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective as Directive;
 use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, Strategy, compress_bound};
 
-use self::packing::Symbols;
+use self::packing::{Misfit, Symbols};
 
 mod packing;
 mod whole;
@@ -58,6 +58,14 @@ pub enum CodecError {
         expected: usize,
         /// Decompressed bytes found.
         got: usize,
+    },
+    /// A part of the frame begins with a byte that says nothing.
+    #[error(
+        "a part of the payload begins with the byte {way} where 0 or 1 belongs: it is damaged, or of another version"
+    )]
+    Way {
+        /// That byte.
+        way: u8,
     },
 }
 
@@ -196,7 +204,10 @@ impl PlaneDecoder {
         self.bytes.resize(most, 0);
         let got = self.decompressor.decompress_to_buffer(frame, &mut self.bytes[..]);
         let got = got.map_err(|cause| CodecError::Frame { length: frame.len(), expected: most, cause })?;
-        self.symbols.read(&self.bytes[..got]).map_err(|expected| CodecError::Length { expected, got })
+        self.symbols.read(&self.bytes[..got]).map_err(|misfit| match misfit {
+            Misfit::Length(expected) => CodecError::Length { expected, got },
+            Misfit::Way(way) => CodecError::Way { way },
+        })
     }
 
     /// Reads the next image of 8-bit samples, in rows of `width`.

@@ -66,15 +66,15 @@ impl Symbols {
     /// Reads as many as there are.
     ///
     /// # Errors
-    /// How many bytes there should be, if that is another number.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), usize> {
+    /// If `bytes` do not hold as many, or are written in another way.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Result<(), Misfit> {
         let mut read = read_part(bytes, &mut self.narrow)?;
         let mut start = 0;
         for &end in &self.ends {
-            read += read_part(&bytes[read..], &mut self.wide[start..end]).map_err(|needed| read + needed)?;
+            read += read_part(&bytes[read..], &mut self.wide[start..end]).map_err(|misfit| misfit.after(read))?;
             start = end;
         }
-        if read == bytes.len() { Ok(()) } else { Err(read) }
+        if read == bytes.len() { Ok(()) } else { Err(Misfit::Length(read)) }
     }
 
     /// Reads as many as there are from their low bytes, and high bytes of one part.
@@ -82,6 +82,25 @@ impl Symbols {
         let (narrow, wide) = bytes.split_at(self.narrow.len());
         self.narrow.copy_from_slice(narrow);
         join(wide, &mut self.wide);
+    }
+}
+
+/// Why bytes are not the symbols that they should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Misfit {
+    /// So many bytes belong there.
+    Length(usize),
+    /// No part begins with this byte.
+    Way(u8),
+}
+
+impl Misfit {
+    /// The same behind `bytes` that fit.
+    fn after(self, bytes: usize) -> Self {
+        match self {
+            Self::Length(due) => Self::Length(bytes + due),
+            way @ Self::Way(_) => way,
+        }
     }
 }
 
@@ -147,30 +166,40 @@ fn write_part<S: Symbol>(symbols: &[S], bytes: &mut Vec<u8>, kinds: &mut Vec<usi
 }
 
 /// Reads as many as there are from the beginning of `bytes`, and tells how many bytes that took.
-fn read_part<S: Symbol>(bytes: &[u8], symbols: &mut [S]) -> Result<usize, usize> {
+fn read_part<S: Symbol>(bytes: &[u8], symbols: &mut [S]) -> Result<usize, Misfit> {
     if symbols.is_empty() {
         return Ok(0);
     }
-    let (way, bytes) = bytes.split_first().ok_or(1_usize)?;
-    if *way != PACKED {
-        let plain = S::BYTES * symbols.len();
-        join(bytes.get(..plain).ok_or(1 + plain)?, symbols);
-        return Ok(1 + plain);
-    }
+    let (&way, bytes) = bytes.split_first().ok_or(Misfit::Length(1))?;
+    let read = match way {
+        PLAIN => read_plain_part(bytes, symbols),
+        PACKED => read_packed_part(bytes, symbols),
+        way => Err(Misfit::Way(way)),
+    };
+    Ok(1 + read.map_err(|misfit| misfit.after(1))?)
+}
+
+fn read_plain_part<S: Symbol>(bytes: &[u8], symbols: &mut [S]) -> Result<usize, Misfit> {
+    let plain = S::BYTES * symbols.len();
+    join(bytes.get(..plain).ok_or(Misfit::Length(plain))?, symbols);
+    Ok(plain)
+}
+
+fn read_packed_part<S: Symbol>(bytes: &[u8], symbols: &mut [S]) -> Result<usize, Misfit> {
     let nibbles = symbols.len().div_ceil(2);
-    let (packed, bytes) = bytes.split_at_checked(nibbles).ok_or(1 + nibbles)?;
+    let (packed, bytes) = bytes.split_at_checked(nibbles).ok_or(Misfit::Length(nibbles))?;
     let (pairs, last) = symbols.as_chunks_mut::<2>();
     for (pair, byte) in pairs.iter_mut().zip(packed) {
         *pair = [S::of_bytes(byte & LARGE, 0), S::of_bytes(byte >> 4, 0)];
     }
     last.iter_mut().for_each(|symbol| *symbol = S::of_bytes(packed[nibbles - 1] & LARGE, 0));
     let large = symbols.iter().filter(|symbol| symbol.nibble() == LARGE).count();
-    let whole = bytes.get(..S::BYTES * large).ok_or(1 + nibbles + S::BYTES * large)?;
+    let whole = bytes.get(..S::BYTES * large).ok_or(Misfit::Length(nibbles + S::BYTES * large))?;
     let (low, high) = whole.split_at(large);
     for (i, symbol) in symbols.iter_mut().filter(|symbol| symbol.nibble() == LARGE).enumerate() {
         *symbol = S::of_bytes(low[i], high.get(i).copied().unwrap_or(0));
     }
-    Ok(1 + nibbles + whole.len())
+    Ok(nibbles + whole.len())
 }
 
 /// Appends all low bytes, then all high bytes.
@@ -207,7 +236,7 @@ mod tests {
         (bytes, kinds)
     }
 
-    fn read(bytes: &[u8], narrow: usize, wide: &[usize]) -> Result<(Vec<u8>, Vec<u16>), usize> {
+    fn read(bytes: &[u8], narrow: usize, wide: &[usize]) -> Result<(Vec<u8>, Vec<u16>), Misfit> {
         let mut symbols = Symbols::default();
         symbols.resize(narrow, wide);
         symbols.read(bytes).map(|()| (symbols.narrow, symbols.wide))
@@ -241,11 +270,22 @@ mod tests {
     #[test]
     fn other_numbers_of_bytes_are_refused() {
         let (bytes, _) = written(&[1, 2, 3, 0, 200, 14, 0, 0], &[&[300]]);
-        assert_eq!(read(&[], 8, &[1]), Err(1));
-        assert_eq!(read(&bytes[..4], 8, &[1]), Err(5));
-        assert_eq!(read(&bytes[..5], 8, &[1]), Err(6));
-        assert_eq!(read(&bytes[..6], 8, &[1]), Err(7));
-        assert_eq!(read(&bytes[..8], 8, &[1]), Err(9));
-        assert_eq!(read(&[bytes, vec![0]].concat(), 8, &[1]), Err(9));
+        assert_eq!(read(&[], 8, &[1]), Err(Misfit::Length(1)));
+        assert_eq!(read(&bytes[..4], 8, &[1]), Err(Misfit::Length(5)));
+        assert_eq!(read(&bytes[..5], 8, &[1]), Err(Misfit::Length(6)));
+        assert_eq!(read(&bytes[..6], 8, &[1]), Err(Misfit::Length(7)));
+        assert_eq!(read(&bytes[..8], 8, &[1]), Err(Misfit::Length(9)));
+        assert_eq!(read(&[bytes, vec![0]].concat(), 8, &[1]), Err(Misfit::Length(9)));
+    }
+
+    #[test]
+    fn parts_that_are_written_in_no_known_way_are_refused() {
+        let (mut bytes, _) = written(&[200, 201], &[&[300]]);
+        let wide = 3;
+        assert_eq!([bytes[0], bytes[wide]], [PLAIN, PLAIN]);
+        bytes[wide] = 2;
+        assert_eq!(read(&bytes, 2, &[1]), Err(Misfit::Way(2)));
+        bytes[0] = 255;
+        assert_eq!(read(&bytes, 2, &[1]), Err(Misfit::Way(255)));
     }
 }

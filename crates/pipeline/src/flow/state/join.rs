@@ -21,6 +21,21 @@ pub(in crate::flow) fn join(
     declaration: Declaration,
     session: &Arc<Session>,
 ) -> Result<usize, String> {
+    let joined = try_to_join(state, options, declaration, session);
+    let refused = joined.as_ref().err().filter(|_| state.gathered.is_some() && state.ranks() == 0).cloned();
+    if state.turned_away != refused {
+        state.comings += 1;
+        state.turned_away = refused;
+    }
+    joined
+}
+
+fn try_to_join(
+    state: &mut State,
+    options: &FlowOptions,
+    declaration: Declaration,
+    session: &Arc<Session>,
+) -> Result<usize, String> {
     let (grid, fields, block) = declaration.check()?;
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {

@@ -1,5 +1,6 @@
 //! Flows that are refused, with the reason: ranks that do not fit each other, and calls out of turn.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher};
@@ -7,7 +8,7 @@ use visapult_ripp_net::{Options, Session, Trust};
 use visapult_volume::Box3;
 use visapult_volume_io::Source as _;
 
-use super::{PATIENCE, SIZE, declared, listen};
+use super::{PATIENCE, SIZE, declared, listen, put};
 
 #[test]
 fn ranks_that_do_not_tile_the_grid_are_refused() {
@@ -47,6 +48,39 @@ fn a_program_that_was_refused_may_come_again_with_another_grid() {
     let _mended = Publisher::dial(door.url(), declared(0, &[Box3::of_size(SIZE)])).unwrap();
     let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
     assert_eq!(source.info().levels[0].size, SIZE);
+}
+
+#[test]
+fn a_program_with_another_grid_is_told_of_where_the_one_that_was_there_has_gone() {
+    let at = "127.0.0.1:0".parse().unwrap();
+    let door = FlowSource::listen(at, "127.0.0.1", None, FlowOptions::default()).unwrap();
+    let url = door.url().clone();
+    let whole = [Box3::of_size(SIZE)];
+    let mut publisher = Publisher::dial(&url, declared(0, &whole)).unwrap();
+    let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
+    put(&mut publisher, 0, &whole[0]);
+    let helm = source.helm();
+    let refused = |is_due: &dyn Fn(Option<&str>) -> bool| {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let told = helm.freshness(source.steps().last).and_then(|freshness| freshness.refused);
+            if is_due(told.as_deref()) {
+                return;
+            }
+            assert!(Instant::now() < deadline, "it is told {told:?}");
+            thread::park_timeout(Duration::from_millis(5));
+        }
+    };
+    assert!(helm.has_steps_within(PATIENCE));
+    let mut other = declared(0, &whole);
+    other.grid.spacing = [3.0; 3];
+    drop(publisher);
+    let other = Publisher::dial(&url, other).unwrap();
+    refused(&|told| told.is_some_and(|why| why.contains("another grid or other fields: spacing and origin")));
+    drop(other);
+    let mut again = Publisher::dial(&url, declared(0, &whole)).unwrap();
+    put(&mut again, 0, &whole[0]);
+    refused(&|told| told.is_none());
 }
 
 #[test]
