@@ -315,14 +315,18 @@ impl Threads {
         let options = Options { service: Some(FIELDS), request: SUBSCRIBE.to_owned(), ..session };
         let first = Session::begin(&url, &trust, None, &options)?;
         self.spawn(move |receiver| {
-            let mut session = Some(first);
+            // Whoever dials says what came of it.
+            drop(receiver.receive(&Arc::new(first)));
             while !receiver.is_over() {
-                match session.take().map_or_else(|| Session::begin(&url, &trust, None, &options), Ok) {
-                    // Whoever dials says what came of it.
-                    Ok(session) => drop(receiver.receive(&Arc::new(session))),
+                receiver.pause(DIAL_AGAIN);
+                match Session::begin(&url, &trust, None, &options) {
+                    Ok(session) => {
+                        if let Some(why) = receiver.receive(&Arc::new(session)) {
+                            tracing::warn!("nothing is received from {}: {why}; it is tried again", url.authority());
+                        }
+                    }
                     Err(cause) => receiver.note_trouble(&cause.to_string()),
                 }
-                receiver.pause(DIAL_AGAIN);
             }
         })
     }

@@ -1,5 +1,6 @@
 //! What is known of a flow that is received: its ranks, the steps that were asked for, those that are coming, and those that are kept.
 
+mod alike;
 mod asking;
 mod behind;
 mod join;
@@ -14,11 +15,13 @@ use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 use super::assembly::{Assembly, PieceTable, SpareMemory};
 use super::crew::Convoy;
 use super::desk::Desk;
+use super::door::Troubles;
 use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::steering::Action;
 use crate::crew::Crew;
+use alike::Alike;
 use asking::{FIRST_AHEAD, MOST_LEAD};
 pub(super) use join::join;
 
@@ -54,6 +57,8 @@ pub(super) struct State {
     pub(super) refused: BTreeMap<StepIndex, String>,
     /// Why nothing more comes at present.
     pub(super) trouble: Option<String>,
+    /// Why somebody was refused, as it was said since the ranks are there.
+    pub(super) refusals: Troubles,
     pub(super) progressed: Option<Instant>,
     pub(super) statistics: FlowStatistics,
     /// When all ranks were there for the first time.
@@ -71,6 +76,8 @@ pub(super) struct State {
     pub(super) last_gone: Option<StepIndex>,
     /// It was said that ranks are far apart.
     is_apart_named: bool,
+    /// It was said that ranks declare what does not go together.
+    is_unlike_named: bool,
     pub(super) desk: Desk,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
@@ -110,6 +117,10 @@ pub(super) struct Declared {
 pub(super) struct Link {
     pub(super) session: Option<Arc<Session>>,
     pub(super) newest: Option<StepIndex>,
+    /// The first step that it was known to have done.
+    first: Option<StepIndex>,
+    /// What it has declared that all ranks declare alike, beside what they publish.
+    alike: Alike,
     /// It has come back with fewer steps than it had: it was started anew.
     pub(super) is_anew: bool,
     /// It is anew, and others have gone on: it is left out.
@@ -128,6 +139,7 @@ impl Link {
         let steps = newest.saturating_sub(self.newest.unwrap_or(newest));
         self.rate.add(steps as f64, Instant::now());
         self.newest = self.newest.max(Some(newest));
+        self.first = self.first.or(self.newest);
     }
 
     /// Steps that the rank does while a word is on its way to it.
