@@ -34,7 +34,7 @@ static void declaring(void) {
   REFUSED(visapult_declare_rank(it, 1, 1), "rank 1 of 1");
   REFUSED(visapult_declare_rank(it, -1, 1), "rank -1 of 1");
   REFUSED(visapult_declare_box(it, none, none), "empty");
-  REFUSED(visapult_declare_box(it, far, size), "leaves the grid");
+  REFUSED(visapult_declare_box(it, far, size), "leaves the grid of [8, 4, 2] samples: give its offset, counted from 0");
   REFUSED(visapult_declare_box(it, negative, size), "negative");
   REFUSED(visapult_declare_grid(it, spacing, NULL, NULL), "spacing");
   REFUSED(visapult_declare_grid(it, NULL, nowhere, NULL), "origin");
@@ -75,18 +75,22 @@ static void publishing(void) {
   REFUSED(visapult_put(it, 0, values, NULL), "begin one before");
   REFUSED(visapult_end(it), "begin one before");
   REFUSED(visapult_begin_at(it, -1, 0), "does not follow");
+  /* What is put after all is nothing to be said at the end. */
+  if (visapult_begin_at(it, 4, 0)) wrong++;
+  REFUSED(visapult_put(it, 0, NULL, NULL), "values is NULL");
+  if (visapult_put(it, 0, values, NULL) || visapult_end(it)) wrong++;
   if (visapult_begin_at(it, 5, 0)) wrong++;
   REFUSED(visapult_steer(NULL), "publisher is NULL");
   double nothing = visapult_parameter(it, 0);
   refused(nothing != nothing, "visapult_parameter(it, 0)", "no parameter 0");
-  REFUSED(visapult_put(it, 1, values, NULL), "no field 1");
+  REFUSED(visapult_put(it, 1, values, NULL), "no field 1: 1 are declared, and they count from 0");
   REFUSED(visapult_put(it, 0, NULL, NULL), "values is NULL");
-  REFUSED(visapult_put_array(it, 0, VISAPULT_FLOAT64, size, values, NULL), "is declared as f32");
-  REFUSED(visapult_put_array(it, 0, VISAPULT_FLOAT32, other, values, NULL), "ghost layers");
+  REFUSED(visapult_put_array(it, 0, VISAPULT_FLOAT64, size, values, NULL), "is declared as VISAPULT_FLOAT32, the array is of VISAPULT_FLOAT64");
+  REFUSED(visapult_put_array(it, 0, VISAPULT_FLOAT32, other, values, NULL), "without ghost layers, x first");
   REFUSED(visapult_statistics(it, NULL), "counts is NULL");
   if (visapult_put(it, 0, values, NULL) || visapult_end(it)) wrong++;
   REFUSED(visapult_begin_at(it, 5, 0), "6 is the least");
-  if (visapult_statistics(it, &counts) || counts.steps != 1 || counts.attached != 0) wrong++;
+  if (visapult_statistics(it, &counts) || counts.steps != 2 || counts.attached != 0) wrong++;
   if (visapult_close(it) || visapult_close(NULL) || visapult_url(NULL) || visapult_is_on(NULL)) wrong++;
 }
 
@@ -105,9 +109,26 @@ static void off(void) {
   if (visapult_statistics(it, &counts) || counts.steps != 0 || visapult_close(it)) wrong++;
 }
 
+static void unsteered(void) {
+  int64_t size[3] = {8, 4, 2};
+  float values[64] = {0};
+  visapult_declaration *declaration = visapult_declare("x", size);
+  visapult_declare_field(declaration, "p", NULL, VISAPULT_FLOAT32);
+  visapult_declare_parameter(declaration, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5);
+  visapult_publisher *it = visapult_publish_listen(declaration, "127.0.0.1:0", NULL);
+  visapult_declare_free(declaration);
+  for (int step = 0; step < 8; step++) {
+    /* After each of the first steps, and then never. */
+    if (visapult_begin(it, 0) || visapult_put(it, 0, values, NULL) || visapult_end(it)) wrong++;
+    if (step < 3 && visapult_steer(it)) wrong++;
+  }
+  if (visapult_close(it)) wrong++;
+}
+
 int main(void) {
   declaring();
   publishing();
+  unsteered();
   off();
   if (wrong)
     printf("%d wrong\n", wrong);

@@ -100,11 +100,23 @@ import visapult
 url, rank, cuts = sys.argv[1], int(sys.argv[2]), [int(cut) for cut in sys.argv[3].split(",")]
 block = ((cuts[rank], 0, 0), (cuts[rank + 1], 16, 16))
 array = np.full((16, 16, cuts[rank + 1] - cuts[rank]), rank, np.float32)
-with visapult.Publisher(name="run", size=(24, 16, 16), fields=["p"], block=block, rank=rank, ranks=len(cuts) - 1, url=url) as p:
+with visapult.Publisher(name="run", size=(24, 16, 16), fields=["p"], block=block, rank=rank, ranks=len(cuts) - 1,
+    time_unit=sys.argv[4], url=url) as p:
     while True:
         p.publish(0.0, p=array)
         time.sleep(0.01)
 """
+
+
+def says(running: Running, words: str) -> str:
+    """The line on its standard error that has these words."""
+    too_late = threading.Timer(PATIENCE_S, running.process.kill)
+    too_late.start()
+    try:
+        assert running.process.stderr is not None
+        return next((line for line in running.process.stderr if words in line), "it said nothing of that")
+    finally:
+        too_late.cancel()
 
 
 class Simulation:
@@ -115,21 +127,15 @@ class Simulation:
         self.back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **self.own)
         self.url = self.back_end.line()
 
-    def rank(self, rank: int, cuts: str) -> Running:
-        return self.start(sys.executable, "-c", RANK, self.url, rank, cuts, **self.own)
+    def rank(self, rank: int, cuts: str, time_unit: str = "s") -> Running:
+        return self.start(sys.executable, "-c", RANK, self.url, rank, cuts, time_unit, **self.own)
 
     def ranks(self, cuts: str) -> list[Running]:
         return [self.rank(rank, cuts) for rank in range(cuts.count(","))]
 
     def warns(self, words: str) -> str:
         """The line on the back end's standard error that has these words."""
-        too_late = threading.Timer(PATIENCE_S, self.back_end.process.kill)
-        too_late.start()
-        try:
-            assert self.back_end.process.stderr is not None
-            return next((line for line in self.back_end.process.stderr if words in line), "it said nothing of that")
-        finally:
-            too_late.cancel()
+        return says(self.back_end, words)
 
 
 @pytest.fixture
@@ -148,8 +154,9 @@ AT_ITS_PORT = """
 import itertools, sys, time
 import numpy as np
 import visapult
-field = np.zeros((8, 8, 8))
-publisher = visapult.Publisher(name="run", size=(8, 8, 8), fields={"p": ""}, listen=sys.argv[1])
+n = int(sys.argv[2])
+field = np.zeros((n, n, n))
+publisher = visapult.Publisher(name="run", size=(n, n, n), fields={"p": ""}, listen=sys.argv[1])
 print(publisher.url, flush=True)
 for step in itertools.count():
     publisher.publish(step, p=field)
@@ -162,14 +169,18 @@ def test_a_program_that_is_started_anew_at_its_port_is_shown_by_who_looked_at_it
         address = f"127.0.0.1:{free.getsockname()[1]}"
     command = [sys.executable, "-c", AT_ITS_PORT, address]
     own = {"XDG_CONFIG_HOME": str(tmp_path)}
-    before = start(*command, **own)
+    before = start(*command, 8, **own)
     url = before.line()
-    _, page = look(url)
+    server, page = look(url)
     # More than the new run does before it is seen.
     seen = page.newest_beyond(1000)
     before.process.kill()
-    assert start(*command, **own).line() == url
+    again = start(*command, 8, **own)
+    assert again.line() == url
     page.until(lambda: page.steps["last"] < seen, "a step of the new run")
+    again.process.kill()
+    assert start(*command, 9, **own).line() == url
+    assert "size [9, 9, 9] where it was [8, 8, 8]; start the back end anew" in says(server, "nothing is received")
 
 
 def test_two_programs_of_one_name_are_told_apart(simulation: Simulation) -> None:
@@ -208,6 +219,15 @@ def test_a_run_that_is_started_anew_is_shown_however_it_is_split(simulation: Sim
     comes_on(url)
     assert simulation.back_end.process.poll() is None
     page.close()
+
+
+def test_ranks_that_declare_what_does_not_go_together_are_shown_and_named(simulation: Simulation) -> None:
+    simulation.rank(0, "0,12,24")
+    simulation.rank(1, "0,12,24", "h")
+    url = simulation.back_end.line()
+    said = simulation.warns("time unit")
+    assert '"s"' in said and '"h"' in said and "all ranks are to declare the same" in said
+    comes_on(url)
 
 
 def test_ranks_that_do_not_fit_those_that_are_there_are_refused(simulation: Simulation) -> None:

@@ -364,3 +364,15 @@ def test_values_too_small_for_pictures_are_told_from_none_and_said_to_be(tmp_pat
     assert "too small" not in run("info", source).stdout
     np.save(source, np.zeros((4, 4, 4)))
     assert "0 to 0\n" in run("info", source).stdout
+
+
+def test_values_too_large_for_pictures_are_said_to_be(tmp_path: Path) -> None:
+    source = tmp_path / "values.npy"
+    values = np.zeros((4, 4, 4))
+    values[1:3, 1:3, 1:3] = -2e37
+    np.save(source, values)
+    assert "-2e37 to 0, too large for pictures to hold: divide them" in run("info", source).stdout
+    drawn = run("render", source, "--out", tmp_path / "a.png", "--size", "16x16")
+    assert "too large for pictures to hold" in drawn.stderr
+    np.save(source, values / 4)
+    assert "for pictures to hold" not in run("info", source).stdout

@@ -110,8 +110,13 @@ def test_a_first_example_ends_by_itself_though_nobody_looks(start, tmp_path: Pat
 def test_nonsense_is_refused_and_said(start, tmp_path: Path) -> None:
     program = compile_c(ROOT / "tests" / "native" / "nonsense.c", tmp_path / "nonsense")
     code, out, err = start(program, XDG_CONFIG_HOME=str(tmp_path)).end()
-    assert (code, err) == (0, ""), out + err
+    assert code == 0, out + err
     assert "all refused" in out
+    # Of the step that is ended without a field, for a program that does not look.
+    said = "in step 5 a field could not be put, and has the values that it had, or none, as in others like it: there is no field 1"
+    unput, unsteered = err.splitlines()
+    assert unput.startswith(f"visapult: {said}"), err
+    assert unsteered.startswith("visapult: step 4 is begun, and steer (visapult_steer) was not called before it"), err
 
 
 def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:

@@ -50,10 +50,31 @@ pub struct Declaration {
     pub(crate) options: PublisherOptions,
 }
 
+/// By their numbers in the header, with what follows `VISAPULT_` in their names there.
+const TYPES: [(ScalarType, &str); 10] = [
+    (ScalarType::F32, "FLOAT32"),
+    (ScalarType::F64, "FLOAT64"),
+    (ScalarType::I8, "INT8"),
+    (ScalarType::U8, "UINT8"),
+    (ScalarType::I16, "INT16"),
+    (ScalarType::U16, "UINT16"),
+    (ScalarType::I32, "INT32"),
+    (ScalarType::U32, "UINT32"),
+    (ScalarType::I64, "INT64"),
+    (ScalarType::U64, "UINT64"),
+];
+
+/// What the header calls a type.
+pub(crate) fn type_name(scalar: ScalarType) -> String {
+    let known = TYPES.iter().find(|(known, _)| *known == scalar);
+    known.map_or_else(|| scalar.to_string(), |(_, name)| format!("VISAPULT_{name}"))
+}
+
 pub(crate) fn scalar_type(number: i32) -> Result<ScalarType, Failure> {
-    use ScalarType::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
-    let known = usize::try_from(number).ok().and_then(|it| [F32, F64, I8, U8, I16, U16, I32, U32, I64, U64].get(it));
-    known.copied().ok_or_else(|| Failure::WrongCall(format!("{number} is no type: take one of VISAPULT_FLOAT32 ...")))
+    let known = usize::try_from(number).ok().and_then(|it| TYPES.get(it));
+    known
+        .map(|(scalar, _)| *scalar)
+        .ok_or_else(|| Failure::WrongCall(format!("{number} is no type: take one of VISAPULT_FLOAT32 ...")))
 }
 
 /// Begins a declaration: one rank that owns the whole grid, spacing 1, origin 0, no field.
@@ -116,7 +137,9 @@ pub unsafe extern "C" fn visapult_declare_box(
         let block = Box3::new(lo, [0, 1, 2].map(|axis| lo[axis].saturating_add(size[axis])));
         if block.is_empty() || !options.grid.bounds().contains(&block) {
             let grid = options.grid.size;
-            return Err(Failure::WrongCall(format!("box {block} is empty or leaves the grid of {grid:?} samples")));
+            return Err(Failure::WrongCall(format!(
+                "box {block} is empty or leaves the grid of {grid:?} samples: give its offset, counted from 0, and its size"
+            )));
         }
         options.block = block;
         Ok(())

@@ -11,7 +11,7 @@ use std::{mem, thread};
 
 use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
-use crate::declaration::{Declaration, lengths, scalar_type};
+use crate::declaration::{Declaration, lengths, scalar_type, type_name};
 use crate::failure::{Failure, borrow, code, object, optional, text, three};
 
 /// Longest that closing waits for threads that end.
@@ -30,6 +30,10 @@ pub struct Handle {
 pub(crate) struct Open {
     pub(crate) publisher: Publisher,
     spent: Duration,
+    /// The first field of the step that was put in vain, and why.
+    refused: Option<(i32, String)>,
+    /// It was said that a step was ended without a field.
+    has_said: bool,
 }
 
 /// What a publisher has done so far.
@@ -53,7 +57,7 @@ impl Handle {
         let publisher = meeting.map(|meeting| Publisher::open(&meeting, declaration.options.clone())).transpose()?;
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
-        let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO });
+        let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO, refused: None, has_said: false });
         Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open), process: process::id() })
     }
 
@@ -100,10 +104,54 @@ impl Handle {
         })
     }
 
+    /// # Safety
+    /// As [`visapult_put_array`].
+    unsafe fn put_array(
+        &self,
+        field: i32,
+        scalar: i32,
+        size: *const i64,
+        values: *const c_void,
+        strides: *const i64,
+    ) -> Result<(), Failure> {
+        let (declared, own) = (self.field(field)?.1, self.declaration.options.block.size());
+        let given = scalar_type(scalar)?;
+        if given != declared {
+            let [declared, given] = [declared, given].map(type_name);
+            return Err(Failure::WrongCall(format!(
+                "field {field} is declared as {declared}, the array is of {given}: declare what is put"
+            )));
+        }
+        // SAFETY: as the caller promises.
+        let size = unsafe { three(size, "size")? };
+        if lengths(size, "size")? != own {
+            return Err(Failure::WrongCall(format!(
+                "the array is of {size:?} values, this rank's box of {own:?}: pass the part without ghost layers, x first"
+            )));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.put(field, values, bytes(strides)?) }
+    }
+
+    /// Keeps in mind what came of putting a field, for a program that does not look.
+    fn noted(&self, field: i32, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        let Some(mut open) = self.open()? else { return outcome };
+        match &outcome {
+            Ok(()) => open.refused = open.refused.take().filter(|(refused, _)| *refused != field),
+            Err(why) => drop(open.refused.get_or_insert_with(|| (field, why.to_string()))),
+        }
+        outcome
+    }
+
     fn field(&self, field: i32) -> Result<(usize, ScalarType), Failure> {
         let fields = &self.declaration.options.fields;
         let found = usize::try_from(field).ok().and_then(|field| Some((field, fields.get(field)?.scalar_type)));
-        found.ok_or_else(|| Failure::WrongCall(format!("there is no field {field}: {} are declared", fields.len())))
+        found.ok_or_else(|| {
+            Failure::WrongCall(format!(
+                "there is no field {field}: {} are declared, and they count from 0",
+                fields.len()
+            ))
+        })
     }
 }
 
@@ -163,6 +211,7 @@ pub unsafe extern "C" fn visapult_begin(publisher: *mut Handle, time: f64) -> i3
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
         publisher.timed(|open| {
+            open.refused = None;
             open.publisher.begin(time)?;
             Ok(())
         })
@@ -182,6 +231,7 @@ pub unsafe extern "C" fn visapult_begin_at(publisher: *mut Handle, step: i64, ti
             let number = number.ok_or_else(|| {
                 Failure::WrongCall(format!("step {step} does not follow: {least} is the least that does"))
             })?;
+            open.refused = None;
             open.publisher.begin_at(number, time)?;
             Ok(())
         })
@@ -201,7 +251,10 @@ pub unsafe extern "C" fn visapult_put(
 ) -> i32 {
     code("visapult_put", || {
         // SAFETY: as the header asks for.
-        unsafe { borrow(publisher, "publisher")?.put(field, values, bytes(strides)?) }
+        unsafe {
+            let publisher = borrow(publisher, "publisher")?;
+            publisher.noted(field, bytes(strides).and_then(|strides| publisher.put(field, values, strides)))
+        }
     })
 }
 
@@ -218,21 +271,10 @@ pub unsafe extern "C" fn visapult_put_array(
 ) -> i32 {
     code("visapult_put_array", || {
         // SAFETY: as the header asks for.
-        let (publisher, size) = unsafe { (borrow(publisher, "publisher")?, three(size, "size")?) };
-        let (declared, own) = (publisher.field(field)?.1, publisher.declaration.options.block.size());
-        let scalar = scalar_type(scalar)?;
-        if scalar != declared {
-            return Err(Failure::WrongCall(format!(
-                "field {field} is declared as {declared}, the array is of {scalar}"
-            )));
+        unsafe {
+            let publisher = borrow(publisher, "publisher")?;
+            publisher.noted(field, publisher.put_array(field, scalar, size, values, strides))
         }
-        if lengths(size, "size")? != own {
-            return Err(Failure::WrongCall(format!(
-                "the array is of {size:?} values, this rank's box of {own:?}: pass the part without ghost layers"
-            )));
-        }
-        // SAFETY: as the header asks for.
-        unsafe { publisher.put(field, values, bytes(strides)?) }
     })
 }
 
@@ -243,7 +285,17 @@ pub unsafe extern "C" fn visapult_end(publisher: *mut Handle) -> i32 {
     code("visapult_end", || {
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
-        publisher.timed(|open| Ok(open.publisher.end()?))
+        publisher.timed(|open| {
+            open.publisher.end()?;
+            if let Some((_, why)) = open.refused.take()
+                && !mem::replace(&mut open.has_said, true)
+            {
+                let step = open.publisher.next().saturating_sub(1);
+                let kept = "has the values that it had, or none, as in others like it";
+                open.publisher.say(&format!("in step {step} a field could not be put, and {kept}: {why}"));
+            }
+            Ok(())
+        })
     })
 }
 

@@ -163,9 +163,9 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
         write_whole(path, |out| out.write_all(json.as_bytes()))?;
     }
     say(&summary(options, &statistics));
-    if statistics.is_of_too_small_values() {
+    if let Some(unfit) = statistics.unfit() {
         tell(&format!(
-            "the values of {} are too small for pictures to hold: this one may be wrong; multiply them, and say so in their unit (visapult info SOURCE tells their range)",
+            "this picture may be wrong: the values of {} are {unfit} (visapult info SOURCE tells their range)",
             statistics.field
         ));
     }

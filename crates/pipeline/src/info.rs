@@ -54,8 +54,9 @@ pub struct FieldReport {
     /// Values that single precision tells apart within the range, at most, where the source stores more exact ones and they are few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_apart: Option<u32>,
-    /// Whether the values are smaller than pictures hold, and not all 0.
-    pub too_small: bool,
+    /// Why pictures do not hold the values, where they do not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<&'static str>,
     /// First and last of the steps that were looked at.
     pub steps: [u64; 2],
     /// What was looked at of them: a stored level, 0 being the finest.
@@ -89,7 +90,7 @@ impl SourceReport {
                 range: range.map(|ValueRange { lo, hi }| [lo, hi]),
                 missing: seen.missing,
                 infinite: seen.infinite,
-                too_small: range.is_some_and(|range| range.is_too_small()),
+                unfit: range.and_then(|range| range.unfit()),
                 told_apart: range.and_then(|range| told_apart(known.scalar_type, range)),
                 steps: [seen.steps.first, seen.steps.last],
                 level: seen.level,
@@ -136,8 +137,8 @@ impl fmt::Display for SourceReport {
             if field.infinite > 0 {
                 write!(f, ", {} values infinite in single precision (shown as missing)", field.infinite)?;
             }
-            if field.too_small {
-                write!(f, ", too small for pictures to hold: multiply them, and say so in their unit")?;
+            if let Some(unfit) = field.unfit {
+                write!(f, ", {unfit}")?;
             }
             match field.told_apart {
                 Some(1) => write!(f, ", all the same in single precision")?,

@@ -69,9 +69,9 @@ pub struct RenderStatistics {
 }
 
 impl RenderStatistics {
-    /// Whether the values that are told apart are smaller than pictures hold.
-    pub fn is_of_too_small_values(&self) -> bool {
-        self.transfer_function.range.is_some_and(|[lo, hi]| ValueRange { lo, hi }.is_too_small())
+    /// Why pictures do not hold the values that are told apart, where they do not.
+    pub fn unfit(&self) -> Option<&'static str> {
+        self.transfer_function.range.and_then(|[lo, hi]| ValueRange { lo, hi }.unfit())
     }
 }
 

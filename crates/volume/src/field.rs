@@ -1,6 +1,7 @@
 //! What is known of a field before any of its values is read.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// How the values of a field are stored at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -115,11 +116,18 @@ impl ValueRange {
         (lo < hi).then_some(Self { lo, hi })
     }
 
-    /// Whether the values are smaller than pictures hold, and yet not all 0.
-    pub fn is_too_small(&self) -> bool {
-        const LEAST: f32 = 1e-35;
+    /// Why pictures do not hold the values, in words to be shown: they are smaller, and yet not all 0, or larger.
+    pub fn unfit(&self) -> Option<&'static str> {
+        const HELD: RangeInclusive<f32> = 1e-35..=1e37;
         let largest = self.lo.abs().max(self.hi.abs());
-        largest > 0.0 && largest < LEAST
+        if largest == 0.0 || HELD.contains(&largest) {
+            return None;
+        }
+        Some(if largest < *HELD.start() {
+            "too small for pictures to hold: multiply them, and say so in their unit"
+        } else {
+            "too large for pictures to hold: divide them, and say so in their unit"
+        })
     }
 
     /// Whether the field has one value only.

@@ -113,13 +113,13 @@ fn tell(shared: &Shared, trouble: String) {
     shared.say(&format!("{trouble}; the program goes on, and it is tried again"));
 }
 
-/// What has been said of why no back end takes anything.
+/// What has been said of why nothing comes about between a publisher and a back end.
 #[derive(Default)]
 pub(super) struct Troubles(BTreeSet<String>);
 
 impl Troubles {
     /// Whether it has not been said before; of very many that differ only the first are said.
-    fn is_new(&mut self, trouble: &str) -> bool {
+    pub(super) fn is_new(&mut self, trouble: &str) -> bool {
         self.0.len() < MOST_TROUBLES && self.0.insert(trouble.to_owned())
     }
 }

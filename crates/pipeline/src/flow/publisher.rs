@@ -102,6 +102,10 @@ pub struct Publisher {
     put: Option<Span>,
     /// It was said that a step was not ended.
     has_left_out: bool,
+    /// What viewers ask for has been taken over since the last step was begun; nothing can be asked for before the first.
+    has_steered: bool,
+    /// It was said that it has not.
+    has_said_unsteered: bool,
     /// What `VISAPULT_TRACE` asks for.
     pub(super) recording: Option<Recording>,
     door: Option<JoinHandle<()>>,
@@ -165,6 +169,8 @@ impl Publisher {
             next: 0,
             put: None,
             has_left_out: false,
+            has_steered: true,
+            has_said_unsteered: false,
             recording: None,
             door: None,
             is_abandoned: false,
@@ -190,8 +196,7 @@ impl Publisher {
     /// # Errors
     /// If pages cannot count so far.
     pub fn begin(&mut self, time: f64) -> Result<StepIndex, FlowError> {
-        self.leave_out();
-        self.begin_at(self.next, time)
+        self.begin_step(None, time)
     }
 
     /// Begins step `step`, in place of one that has begun and not ended.
@@ -199,16 +204,42 @@ impl Publisher {
     /// # Errors
     /// If pages cannot count so far.
     pub fn begin_at(&mut self, step: StepIndex, time: f64) -> Result<StepIndex, FlowError> {
+        self.begin_step(Some(step), time)
+    }
+
+    /// Begins a step, the next if none is named, in place of one that has begun and not ended.
+    fn begin_step(&mut self, step: Option<StepIndex>, time: f64) -> Result<StepIndex, FlowError> {
         self.leave_out();
+        let step = step.unwrap_or(self.next);
         self.building.begin(step, time)?;
+        self.tell_unsteered(step);
         self.put = Some(begin(Stage::Put, self.shared.options.rank, step));
         Ok(step)
+    }
+
+    /// A program whose viewers may change something, and that does not ask what, is told so once.
+    fn tell_unsteered(&mut self, step: StepIndex) {
+        let has_steered = std::mem::replace(&mut self.has_steered, false);
+        if has_steered || self.shared.options.parameters.is_empty() {
+            return;
+        }
+        if !std::mem::replace(&mut self.has_said_unsteered, true) {
+            self.say(&format!(
+                "step {step} is begun, and steer (visapult_steer) was not called before it: a program that declares parameters calls it before \
+                 every step, on every rank, or what viewers ask for does not happen, or not everywhere"
+            ));
+        }
     }
 
     /// Steps of a program that counts its own are not below this.
     #[must_use]
     pub const fn next(&self) -> StepIndex {
         self.next
+    }
+
+    /// Says something of this rank to whoever started the program: on the standard error where it writes no log of its own.
+    pub fn say(&self, what: &str) {
+        self.shared.say(what);
     }
 
     /// Lets go of a step that has begun and not ended.
@@ -306,6 +337,7 @@ impl Publisher {
     /// As [`steer`](Self::steer), without the waiting: none if it is to be called again, for the simulation is paused. [`Pause::wait`] does the waiting.
     pub fn steer_now(&mut self) -> Option<Steering> {
         self.leave_out();
+        self.has_steered = true;
         self.shared.steer(self.next)
     }
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Arrival, Incoming, Mode, Offer, Session};
+use visapult_ripp_net::{Arrival, ControlError, Incoming, Mode, Offer, Session, SessionError};
 use visapult_trace::now_ns;
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
+use super::door::Troubles;
 use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_step, note};
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
@@ -65,23 +66,26 @@ impl Receiver {
         self.changed.notify_all();
     }
 
-    /// Receives what a rank sends until its session ends. Why it was refused, unless that was said last time.
+    /// Receives what a rank sends until its session ends. Why it was refused, unless that was said before; of one that is not there nothing is
+    /// to be said.
     pub(super) fn receive(&self, session: &Arc<Session>) -> Option<String> {
         self.greet(session);
         let mut rank = None;
         let outcome = self.receive_from(session, &mut rank);
         // If it failed because there was no session, that is the reason to be told.
-        let why = session.admitted().err().map(|cause| cause.to_string()).or(outcome.err());
+        let not_admitted = session.admitted().err();
+        let is_there = !not_admitted.as_ref().is_some_and(is_absence);
+        let why = not_admitted.map(|cause| cause.to_string()).or(outcome.err());
         if let Some(why) = &why {
             session.end_because(why);
         }
-        self.on_end(session, rank, why)
+        self.on_end(session, rank, why).filter(|_| is_there)
     }
 
-    /// The session of a rank has ended, or of whoever has not said which it is. Why it was refused, unless that was said last time.
+    /// The session of a rank has ended, or of whoever has not said which it is. Why it was refused, unless that was said before.
     pub(super) fn on_end(&self, session: &Arc<Session>, rank: Option<usize>, why: Option<String>) -> Option<String> {
         let mut state = self.lock();
-        let refused = why.clone().filter(|why| rank.is_none() && state.trouble.as_ref() != Some(why));
+        let refused = why.clone().filter(|why| rank.is_none() && state.refusals.is_new(why));
         state.trouble = Some(why.unwrap_or_else(|| "the publisher has left".to_owned()));
         // Where all is over it is we who leave.
         if let Some(rank) = rank.filter(|rank| !self.is_over() && state.is_of(*rank, session)) {
@@ -91,6 +95,9 @@ impl Receiver {
             }
             state.leave(rank, &self.options);
             state.forget_unshown();
+            if state.ranks() == 0 {
+                state.refusals = Troubles::default();
+            }
         }
         drop(state);
         self.changed.notify_all();
@@ -160,7 +167,11 @@ impl Receiver {
         let ranks = state.present().count();
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
-                *rank = Some(join(&mut state, &self.options, *declaration, session)?);
+                let joined = join(&mut state, &self.options, *declaration, session)?;
+                *rank = Some(joined);
+                if let Some(line) = state.name_unlike(joined).filter(|_| !state.is_hand()) {
+                    tracing::warn!("{line}");
+                }
             }
             (FromPublisher::Declare(_), Some(_)) => return Err("it declares twice".to_owned()),
             (FromPublisher::Have { newest }, Some(rank)) => {
@@ -345,6 +356,12 @@ impl Receiver {
             state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+/// Nobody answers.
+const fn is_absence(cause: &SessionError) -> bool {
+    use ControlError::{TimedOut, Unreachable, Unresolved};
+    matches!(cause, SessionError::Control(Unresolved { .. } | Unreachable { .. } | TimedOut { .. }))
 }
 
 fn tell_time(session: &Session, asked: i64) -> Result<(), String> {

@@ -27,8 +27,6 @@ const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
-/// Said of a program whose ranks do not fit what is there.
-const REFUSED: &str = "a program that publishes is refused";
 
 /// A flow that is received: a source like any other.
 pub struct FlowSource {
@@ -156,19 +154,18 @@ impl Threads {
         let options = Options { service: Some(FIELDS), request: SUBSCRIBE.to_owned(), ..session };
         let first = Session::begin(&url, &trust, None, &options)?;
         self.spawn(move |receiver| {
-            let mut session = Some(first);
+            // Whoever dials says what came of it.
+            drop(receiver.receive(&Arc::new(first)));
             while !receiver.is_over() {
-                match session.take().map_or_else(|| Session::begin(&url, &trust, None, &options), Ok) {
-                    // What came of the first is said by whoever dials.
+                receiver.pause(DIAL_AGAIN);
+                match Session::begin(&url, &trust, None, &options) {
                     Ok(session) => {
-                        let why = receiver.receive(&Arc::new(session));
-                        if let Some(why) = why.filter(|why| receiver.lock().turned_away.as_ref() == Some(why)) {
-                            tracing::warn!("{REFUSED}: {why}");
+                        if let Some(why) = receiver.receive(&Arc::new(session)) {
+                            tracing::warn!("nothing is received from {}: {why}; it is tried again", url.authority());
                         }
                     }
                     Err(cause) => receiver.note_trouble(&cause.to_string()),
                 }
-                receiver.pause(DIAL_AGAIN);
             }
         })
     }
@@ -196,7 +193,7 @@ fn take_publishers(receiver: &Arc<Receiver>, listener: &Listener) {
             }
             let work = move || {
                 if let Some(why) = receiver.receive(&Arc::new(session)) {
-                    tracing::warn!("{REFUSED}: {why}");
+                    tracing::warn!("a program that publishes is refused: {why}");
                 }
             };
             if let Err(cause) = thread::Builder::new().name("flow-receive".to_owned()).spawn_scoped(receiving, work) {

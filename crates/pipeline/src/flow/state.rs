@@ -1,5 +1,6 @@
 //! What is known of a flow that is received: its ranks, the steps that were asked for, those that are coming, and those that are kept.
 
+mod alike;
 mod asking;
 mod behind;
 mod join;
@@ -15,12 +16,14 @@ use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 use super::assembly::{Assembly, PieceTable};
 use super::crew::Convoy;
 use super::desk::Desk;
+use super::door::Troubles;
 use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
+use alike::Alike;
 pub(super) use join::join;
 use pace::{MOST_LEAD, Pace};
 
@@ -56,6 +59,8 @@ pub(super) struct State {
     pub(super) refused: BTreeMap<StepIndex, String>,
     /// Why nothing more comes at present.
     pub(super) trouble: Option<String>,
+    /// Why somebody was refused, as it was said since the ranks are there.
+    pub(super) refusals: Troubles,
     pub(super) progressed: Option<Instant>,
     pub(super) statistics: FlowStatistics,
     /// When all ranks were there for the first time.
@@ -63,6 +68,8 @@ pub(super) struct State {
     pub(super) last_gone: Option<StepIndex>,
     /// It was said that ranks are far apart.
     is_apart_named: bool,
+    /// It was said that ranks declare what does not go together.
+    is_unlike_named: bool,
     pub(super) desk: Desk,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
@@ -104,6 +111,10 @@ pub(super) struct Declared {
 pub(super) struct Link {
     pub(super) session: Option<Arc<Session>>,
     pub(super) newest: Option<StepIndex>,
+    /// The first step that it was known to have done.
+    first: Option<StepIndex>,
+    /// What it has declared that all ranks declare alike, beside what they publish.
+    alike: Alike,
     /// It has come back with fewer steps than it had: it was started anew.
     pub(super) is_anew: bool,
     /// It is anew, and others have gone on: it is left out.
@@ -122,6 +133,7 @@ impl Link {
         let steps = newest.saturating_sub(self.newest.unwrap_or(newest));
         self.rate.add(steps as f64, Instant::now());
         self.newest = self.newest.max(Some(newest));
+        self.first = self.first.or(self.newest);
     }
 
     /// Steps that the rank does while a word is on its way to it.

@@ -123,15 +123,20 @@ impl State {
             return None;
         }
         let there = self.links.iter().enumerate().filter(|(_, link)| link.is_present());
-        let newest = there.filter_map(|(rank, link)| Some((rank, link.newest?)));
-        let (first, most) = newest.clone().max_by_key(|(_, newest)| *newest)?;
-        let (last, least) = newest.min_by_key(|(_, newest)| *newest)?;
-        let apart = most - least;
+        let (first, ahead) = there.clone().max_by_key(|(_, link)| link.newest)?;
+        let (last, behind) = there.min_by_key(|(_, link)| link.newest)?;
+        // A rank that has done none may begin where the others did.
+        let apart = ahead.newest? - behind.newest.or(ahead.first)?;
         // By fewer, or by what they do before it is known here, ranks seem to be apart that are not.
         if apart <= FAR_APART.max(self.on_the_way_now()) {
             return None;
         }
         self.is_apart_named = true;
+        if behind.newest.is_none() {
+            return Some(format!(
+                "rank {last} has ended no step where rank {first} has ended {apart}: a step is shown once all ranks have ended it"
+            ));
+        }
         Some(format!(
             "rank {last} is {apart} steps behind rank {first}: a step is shown once all ranks have done it, and few steps wait for that; \
              more are shown where ranks keep together, as by a barrier now and then"
@@ -271,6 +276,20 @@ mod tests {
         assert!(said.contains("rank 1 has come back at step 3") && said.contains("rank 0 is at step 40"), "{said}");
         scene.have(1, 4);
         assert_eq!(scene.state.name_left_out(), None);
+    }
+
+    #[test]
+    fn a_rank_that_ends_no_step_is_named_once_the_others_have_ended_some() {
+        let mut scene = Scene::at(40);
+        (0..3).for_each(|rank| scene.leave(rank));
+        (0..3).for_each(|rank| scene.join(rank, None).unwrap());
+        // They go on from a restart file.
+        (0..2).for_each(|rank| scene.have(rank, 5000));
+        assert_eq!(scene.state.name_apart(), None, "the word of the third is on its way");
+        (0..2).for_each(|rank| scene.have(rank, 5000 + FAR_APART + scene.state.on_the_way_now() + 1));
+        let said = scene.state.name_apart().unwrap();
+        assert!(said.starts_with("rank 2 has ended no step where rank 1 has ended"), "{said}");
+        assert_eq!(scene.state.name_apart(), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use visapult_volume::{Box3, FieldInfo, Grid};
 use super::super::assembly::PieceTable;
 use super::super::messages::Declaration;
 use super::super::options::FlowOptions;
+use super::alike::Alike;
 use super::{Declared, Link, State};
 use crate::memory;
 use crate::split::stored_boxes;
@@ -69,7 +70,14 @@ fn try_to_join(
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
     state.comings += 1;
-    state.links[rank] = Link { session: Some(Arc::clone(session)), newest, is_anew, ..Link::default() };
+    state.links[rank] = Link {
+        session: Some(Arc::clone(session)),
+        newest,
+        first: newest,
+        is_anew,
+        alike: Alike::of(&declaration),
+        ..Link::default()
+    };
     let live = declaration.live;
     let first = match state.declared.take() {
         Some(before) if rank != 0 => before.first,
