@@ -13,14 +13,16 @@ use super::progress::{Progress, Teller};
 use super::report::Report;
 use super::watch::{Offers, Patience, watched};
 use super::{Account, Amount, FLOW, LAST_PATIENCE, NOT_NEEDED, STOP_PATIENCE, cpu, ended};
-use crate::session::{Outgoing, Rate, Session, SessionError, Statistics};
+use crate::session::{LaneStatistics, Outgoing, Rate, Session, SessionError, Statistics};
 use crate::text::printable;
 
 /// Time of the rate, in seconds, that is on offer ahead of what has arrived, beside three round trips: objects that lose something end late.
 const AHEAD: f64 = 0.25;
 /// The same of fast paths, beyond so many bytes: more would only pass through memory that no cache holds.
-const FAST_AHEAD: f64 = 0.03;
+const FAST_AHEAD: f64 = 0.01;
 const CACHED: f64 = (8 << 20) as f64;
+/// A round trip beyond twice the least is what waits for a processor or in a queue: but for so much, nothing is gained by offers that wait there, too.
+const WAITING: Duration = Duration::from_millis(1);
 /// Where lost bytes stay lost, nothing but offers and their answers could hold up the rest: the control connection, which loses packets as the path does, may stand
 /// still for so long (TCP's pauses double), in seconds of the rate and bytes at most.
 const LOSSY_AHEAD: f64 = 3.0;
@@ -164,9 +166,10 @@ fn is_known(statistics: &Statistics) -> bool {
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {
-    let ahead = |lane: &crate::session::LaneStatistics| {
+    let ahead = |lane: &LaneStatistics| {
         let bytes_per_s = lane.rate_bps as f64 / 8.0;
-        ahead_of_arrival(bytes_per_s) + bytes_per_s * 3.0 * lane.rtt.smooth().as_secs_f64()
+        let round_trip = lane.rtt.smooth().min(2 * lane.rtt.least() + WAITING);
+        ahead_of_arrival(bytes_per_s) + bytes_per_s * 3.0 * round_trip.as_secs_f64()
     };
     (statistics.lanes.iter().map(ahead).sum::<f64>() as u64).clamp(2 * LEAST_OBJECT as u64, MOST_AHEAD)
 }
