@@ -21,7 +21,10 @@ const WEBGPU = "--enable-unsafe-webgpu --use-webgpu-adapter=swiftshader";
 /** What draws, and the switches that make the browser use it. */
 const DRAWERS = {
   "WebGL2, Mesa": { switches: "--use-gl=angle --use-angle=gl-egl --ignore-gpu-blocklist", api: "webgl" },
-  "WebGL2, SwiftShader": { switches: "--use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader", api: "webgl" },
+  "WebGL2, SwiftShader": {
+    switches: "--use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader",
+    api: "webgl",
+  },
   "WebGPU, fragment shader, SwiftShader": { switches: WEBGPU, api: "fragment" },
   "WebGPU, compute shader, SwiftShader": { switches: WEBGPU, api: "compute" },
 };
@@ -48,7 +51,9 @@ async function measure(field) {
   for (let round = 0; round < ROUNDS; round++) {
     for (const [name, { page }] of Object.entries(opened)) {
       const from = 30 + TURN_DEG * FRAMES * round;
-      times[name].push(await page.evaluate(([from, by, count]) => window.spin(from, by, count), [from, TURN_DEG, FRAMES]));
+      times[name].push(
+        await page.evaluate(([from, by, count]) => window.spin(from, by, count), [from, TURN_DEG, FRAMES]),
+      );
     }
   }
   const rows = Object.entries(opened).map(([name, { picture }]) => ({
@@ -143,7 +148,6 @@ function drawByWebGl([vertex, fragment]) {
     gl.attachShader(program, shader);
   }
   gl.linkProgram(program);
-  // biome-ignore lint/correctness/useHookAtTopLevel: WebGL's, not React's
   gl.useProgram(program);
   const at = (name) => gl.getUniformLocation(program, name);
   const texture = (unit, kind, name, filter, fill) => {
@@ -165,7 +169,18 @@ function drawByWebGl([vertex, fragment]) {
   );
   const cells = edge / 8;
   texture(2, gl.TEXTURE_3D, "uDistances", gl.NEAREST, () =>
-    gl.texImage3D(gl.TEXTURE_3D, 0, gl.R8UI, cells, cells, cells, 0, gl.RED_INTEGER, gl.UNSIGNED_BYTE, new Uint8Array(cells ** 3)),
+    gl.texImage3D(
+      gl.TEXTURE_3D,
+      0,
+      gl.R8UI,
+      cells,
+      cells,
+      cells,
+      0,
+      gl.RED_INTEGER,
+      gl.UNSIGNED_BYTE,
+      new Uint8Array(cells ** 3),
+    ),
   );
   gl.bindVertexArray(gl.createVertexArray());
   gl.enable(gl.CULL_FACE);
@@ -282,7 +297,10 @@ async function drawByWebGpu([code, api]) {
   };
   window.pixels = async (degrees) => {
     await draw(degrees);
-    const room = device.createBuffer({ size: 4 * width * height, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ });
+    const room = device.createBuffer({
+      size: 4 * width * height,
+      usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ,
+    });
     const commands = device.createCommandEncoder();
     commands.copyTextureToBuffer({ texture: target }, { buffer: room, bytesPerRow: 4 * width }, [width, height]);
     device.queue.submit([commands.finish()]);
