@@ -9,13 +9,18 @@ import time
 from pathlib import Path
 
 
+def widest_vectors() -> str:
+    """The widest vector instructions of the processor: what encryption and rendering depend on most."""
+    info = Path("/proc/cpuinfo").read_text()
+    return next((name for name in ("avx512f", "avx2") if name in info), "neither AVX2 nor AVX-512")
+
+
 def machine(*versions: str) -> str:
     """Processor, memory, system, the `versions` of what took part, how busy it is, and the day."""
     info = Path("/proc/cpuinfo").read_text()
     model = next((line.split(":")[1].strip() for line in info.splitlines() if line.startswith("model name")), platform.machine())
-    widest = next((name for name in ("avx512f", "avx2") if name in info), "neither AVX2 nor AVX-512")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    hardware = [f"{model} ({widest})", f"{os.cpu_count()} cores", f"{memory:.0f} GiB"]
+    hardware = [f"{model} ({widest_vectors()})", f"{os.cpu_count()} cores", f"{memory:.0f} GiB"]
     moment = [f"load average {os.getloadavg()[0]:.1f}", time.strftime("%Y-%m-%d")]
     return ", ".join([*hardware, f"{platform.system()} {platform.release()}", *filter(None, versions), *moment])
 

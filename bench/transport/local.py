@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from versions import measured_on
+from versions import measured_on, widest_vectors
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RELEASE = Path(os.environ.get("RELEASE", ROOT / "target" / "release"))
@@ -161,14 +161,14 @@ def pacing() -> list[str]:
 
 
 def main() -> None:
-    """Writes bench/results/transport-local.md."""
+    """Writes bench/results/transport-local-avx512f.md, or of what else the processor has."""
     head = ["# The transport on one machine", "", f"`make bench-transport-local`: medians and ranges of {RUNS} turns of {SECONDS} s.", measured_on(), ""]
     tables = speed(LOOPBACK)
     if os.geteuid() == 0:
         with veth() as place:
             tables += ["", *speed(place)]
     text = "\n".join([*head, *tables, "", "How exactly a fixed rate is kept, from the first burst to the last:", "", *pacing(), ""])
-    (ROOT / "bench" / "results" / "transport-local.md").write_text(text)
+    (ROOT / "bench" / "results" / f"transport-local-{widest_vectors().split()[0]}.md").write_text(text)
     print(text)
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
 
-from machine import machine, package_version
+from machine import machine, package_version, widest_vectors
+
+__all__ = ["measured_on", "widest_vectors"]
 
 PACKAGES = ("iperf3", "libudt0", "libsrt1.5-openssl", "globus-gridftp-server-progs")
 

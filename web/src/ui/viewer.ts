@@ -1,12 +1,5 @@
-import { type Camera, homeCamera, orbit, type Painter, pan, type ShownState, zoom } from "../render/index";
-import {
-  type Colours,
-  type Geometry,
-  geometryOf,
-  type Scale,
-  type TransferFunction,
-  transferToMessage,
-} from "../volume/index";
+import type { Camera, Painter, ShownState } from "../render/index";
+import { type Colours, geometryOf, type Scale, type TransferFunction, transferToMessage } from "../volume/index";
 import {
   type ControlMessage,
   type FieldMessage,
@@ -23,6 +16,7 @@ import {
 import { type ConnectionState, Session } from "../worker/index";
 import { Attention } from "./attention";
 import type { Edits } from "./edits";
+import { Eye } from "./eye";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { type ReadLink, readHash, writeHash } from "./hash";
@@ -59,8 +53,6 @@ export interface ViewerState {
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
-const SETTLE_MS = 160;
-
 /** The page's state: what the user wants, what the server said, and what follows from both. */
 export class Viewer {
   readonly painter: Painter;
@@ -69,16 +61,10 @@ export class Viewer {
   readonly #session: Session;
   readonly #onChange: (state: ViewerState) => void;
   #state: ViewerState;
-  #camera: Camera;
-  /** The first view, nothing turned yet: it fits whatever size the picture gets. */
-  #atHome: boolean;
-  /** Of the grid's box, once it is known. */
-  #edges: Geometry["edges"] | undefined;
+  readonly #eye: Eye;
   #sequence = 0;
   /** The first view that asks for the proxy that is chosen. */
   #chosenAt = 0;
-  #moving = false;
-  #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #fields: FieldStates;
   readonly #notices = new Notices((notice) => this.#set({ notice }));
   readonly #playback: Playback;
@@ -97,8 +83,11 @@ export class Viewer {
     const link = readHash(base.hash);
     this.painter = painter;
     this.#onChange = onChange;
-    this.#camera = link.camera ?? homeCamera(painter.aspect);
-    this.#atHome = link.camera === null;
+    this.#eye = new Eye(
+      link.camera,
+      () => painter.aspect,
+      () => this.#sendView(),
+    );
     this.#fields = new FieldStates(link.transfer, link.others);
     this.#playback = new Playback(
       () => this.#state,
@@ -134,7 +123,7 @@ export class Viewer {
       },
       onReceived: (bytes) => this.received.add(performance.now(), bytes),
     });
-    painter.look(this.#camera, this.#sequence);
+    painter.look(this.#eye.camera, this.#sequence);
     this.#session.connect();
   }
 
@@ -167,7 +156,7 @@ export class Viewer {
   }
 
   get camera(): Camera {
-    return this.#camera;
+    return this.#eye.camera;
   }
 
   get sequence(): number {
@@ -175,31 +164,26 @@ export class Viewer {
   }
 
   orbit(azimuth: number, elevation: number): void {
-    this.#moveTo(orbit(this.#camera, azimuth, elevation));
+    this.#eye.orbit(azimuth, elevation);
   }
 
   pan(right: number, up: number): void {
-    this.#moveTo(pan(this.#camera, right, up));
+    this.#eye.pan(right, up);
   }
 
   zoom(factor: number): void {
-    this.#moveTo(zoom(this.#camera, factor));
+    this.#eye.zoom(factor);
   }
 
   goHome(): void {
-    this.#moveTo(this.#homeCamera());
-    this.#atHome = true;
+    this.#eye.goHome();
   }
 
   /** The picture's size changed. */
   resize(cssWidth: number, cssHeight: number, pixelRatio: number): void {
     this.painter.resize(cssWidth, cssHeight, pixelRatio);
-    if (this.#atHome) this.#camera = this.#homeCamera();
+    this.#eye.fit();
     this.#sendView();
-  }
-
-  #homeCamera(): Camera {
-    return homeCamera(this.painter.aspect, this.#edges);
   }
 
   /** One of the source's own fields, on the scale on which it was seen last. */
@@ -333,33 +317,21 @@ export class Viewer {
     this.#sendView();
   }
 
-  #moveTo(camera: Camera): void {
-    this.#camera = camera;
-    this.#atHome = false;
-    this.#moving = true;
-    if (this.#settle !== null) clearTimeout(this.#settle);
-    this.#settle = setTimeout(() => {
-      this.#moving = false;
-      this.#sendView();
-    }, SETTLE_MS);
-    this.#sendView();
-  }
-
   /** Everything that changes the view passes here: the picture first, then the server. */
   #sendView(): void {
     this.#sequence += 1;
-    this.painter.look(this.#camera, this.#sequence);
+    this.painter.look(this.#eye.camera, this.#sequence);
     this.#saveHash();
     const { source, transfer, field, proxy } = this.#state;
     if (!source) return;
     const [width, height] = this.painter.size;
     this.#session.send({
       sequence: this.#sequence,
-      camera: this.#camera,
+      camera: this.#eye.camera,
       viewport: [width, height],
       field,
       step: this.#stepAskedFor,
-      moving: this.#moving,
+      moving: this.#eye.isMoving,
       // A keyframe through a transfer function that nobody wants would be made and sent in vain.
       proxy: transfer ? proxy : "bricks",
       transfer_function: transfer ? transferToMessage(transfer) : neutralTransfer,
@@ -391,8 +363,7 @@ export class Viewer {
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
     const geometry = geometryOf(source.grid);
-    this.#edges = geometry.edges;
-    if (this.#atHome) this.#camera = this.#homeCamera();
+    this.#eye.fit(geometry.edges);
     this.painter.begin(welcome.groups, geometry, same);
     const isFirst = !this.#state.source;
     // Whoever was at a step of another source did not mean one of this simulation.
@@ -528,7 +499,7 @@ export class Viewer {
       const { source, field } = this.#state;
       const name = source?.fields[field]?.name ?? null;
       const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-      const hash = writeHash({ ...this.#state, camera: this.#camera, field: name, ...transfers });
+      const hash = writeHash({ ...this.#state, camera: this.#eye.camera, field: name, ...transfers });
       history.replaceState(history.state, "", hash);
     }, 300);
   }

@@ -1,0 +1,69 @@
+import { type Camera, homeCamera, orbit, pan, zoom } from "../render/index";
+import type { Geometry } from "../volume/index";
+
+/** So long after the last turn, pan or zoom the view is at rest. */
+const SETTLE_MS = 160;
+
+/** Where the picture is seen from, and whether that is changing. */
+export class Eye {
+  #camera: Camera;
+  /** The first view, nothing turned yet: it fits whatever size the picture gets. */
+  #atHome: boolean;
+  /** Of the grid's box, once it is known. */
+  #edges: Geometry["edges"] | undefined;
+  #moving = false;
+  #settle: ReturnType<typeof setTimeout> | null = null;
+  readonly #aspect: () => number;
+  readonly #onChange: () => void;
+
+  /** `camera`: that of a link, if it has one; `aspect`: width over height of the picture; `onChange`: it was moved, or has come to rest. */
+  constructor(camera: Camera | null, aspect: () => number, onChange: () => void) {
+    this.#camera = camera ?? homeCamera(aspect());
+    this.#atHome = camera === null;
+    this.#aspect = aspect;
+    this.#onChange = onChange;
+  }
+
+  get camera(): Camera {
+    return this.#camera;
+  }
+
+  get isMoving(): boolean {
+    return this.#moving;
+  }
+
+  orbit(azimuth: number, elevation: number): void {
+    this.#moveTo(orbit(this.#camera, azimuth, elevation));
+  }
+
+  pan(right: number, up: number): void {
+    this.#moveTo(pan(this.#camera, right, up));
+  }
+
+  zoom(factor: number): void {
+    this.#moveTo(zoom(this.#camera, factor));
+  }
+
+  goHome(): void {
+    this.#moveTo(homeCamera(this.#aspect(), this.#edges));
+    this.#atHome = true;
+  }
+
+  /** The picture has another shape, or another box is seen. */
+  fit(edges = this.#edges): void {
+    this.#edges = edges;
+    if (this.#atHome) this.#camera = homeCamera(this.#aspect(), edges);
+  }
+
+  #moveTo(camera: Camera): void {
+    this.#camera = camera;
+    this.#atHome = false;
+    this.#moving = true;
+    if (this.#settle !== null) clearTimeout(this.#settle);
+    this.#settle = setTimeout(() => {
+      this.#moving = false;
+      this.#onChange();
+    }, SETTLE_MS);
+    this.#onChange();
+  }
+}

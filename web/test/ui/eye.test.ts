@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { homeCamera } from "../../src/render/index";
+import { Eye } from "../../src/ui/eye";
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+test("the first view fits the picture and the box until it is moved, and again when one goes home", () => {
+  let aspect = 1;
+  const eye = new Eye(
+    null,
+    () => aspect,
+    () => undefined,
+  );
+  expect(eye.camera).toEqual(homeCamera(1));
+  aspect = 0.5;
+  eye.fit([1, 0.2, 0.1]);
+  expect(eye.camera).toEqual(homeCamera(0.5, [1, 0.2, 0.1]));
+  eye.orbit(0.3, 0.1);
+  const moved = eye.camera;
+  aspect = 2;
+  eye.fit();
+  expect(eye.camera).toBe(moved);
+  eye.goHome();
+  aspect = 0.7;
+  eye.fit();
+  expect(eye.camera).toEqual(homeCamera(0.7, [1, 0.2, 0.1]));
+});
+
+test("the view of a link stays as it is", () => {
+  const linked = { ...homeCamera(1), azimuth: 1 };
+  const eye = new Eye(
+    linked,
+    () => 0.3,
+    () => undefined,
+  );
+  eye.fit([1, 1, 1]);
+  expect(eye.camera).toBe(linked);
+});
+
+test("it moves until nothing has moved it for a while, and tells both", () => {
+  const told: boolean[] = [];
+  const eye: Eye = new Eye(
+    null,
+    () => 1,
+    () => told.push(eye.isMoving),
+  );
+  eye.zoom(1.1);
+  vi.advanceTimersByTime(100);
+  eye.pan(0.1, 0);
+  vi.advanceTimersByTime(100);
+  expect(told).toEqual([true, true]);
+  vi.advanceTimersByTime(100);
+  expect(told).toEqual([true, true, false]);
+});
