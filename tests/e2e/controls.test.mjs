@@ -268,6 +268,8 @@ describe("controls", () => {
       await page.keyboard.press("c");
       assert.equal(await isOpen(), false);
       await page.keyboard.press("c");
+      // The address, which a page is loaded by again, follows a moment later.
+      await page.waitForFunction(() => location.hash.includes("panel=1"));
     }
     await page.locator(".stage").focus();
     await page.keyboard.press("?");

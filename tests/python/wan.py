@@ -189,7 +189,8 @@ def measure(
         server, url = up.serve("--once", *serve)
         sender = up.send(url, "--json", "-", *send)
         if during:
-            up.wait_for_traffic()
+            # More than goes ahead of the answer to a hello: a session that is only being dialled does not outlast what is to come.
+            up.wait_for_traffic(1_000_000)
             during(up, server, sender)
         ended = sender.end()
         report = json.loads(ended.stdout) if re.match(r"\s*\{", ended.stdout) else {}
