@@ -11,8 +11,8 @@ import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { EDGE, makeField, names } from "./fields.mjs";
 
-const ROUNDS = 5;
-const FRAMES = 3;
+const ROUNDS = 3;
+const FRAMES = 2;
 const TURN_DEG = 5;
 const [WIDTH, HEIGHT] = [1024, 768];
 const shaders = fileURLToPath(new URL("../../web/src/render/shaders/", import.meta.url));
