@@ -168,7 +168,7 @@ def main() -> None:
         with veth() as place:
             tables += ["", *speed(place)]
     text = "\n".join([*head, *tables, "", "How exactly a fixed rate is kept, from the first burst to the last:", "", *pacing(), ""])
-    (ROOT / "bench" / "results" / f"transport-local-{widest_vectors().split()[0]}.md").write_text(text)
+    (ROOT / "bench" / "results" / f"transport-local-{widest_vectors()}.md").write_text(text)
     print(text)
 
 

@@ -220,7 +220,30 @@ fn settle(session: &Session) -> Result<Account, SessionError> {
 
 #[cfg(test)]
 mod tests {
+    use visapult_ripp::lane_out::RoundTrip;
+    use visapult_ripp::time::Time;
+
     use super::*;
+
+    /// What is on offer over one lane of `rate_bps` whose round trip was `least` once, and is `present`.
+    fn ahead(rate_bps: u64, least: Duration, present: Duration) -> u64 {
+        let mut rtt = RoundTrip::default();
+        rtt.note(Time::default(), least);
+        (0..100).for_each(|_| rtt.note(Time::default(), present));
+        bytes_ahead(&Statistics {
+            lanes: vec![LaneStatistics { rate_bps, rtt, ..Default::default() }],
+            ..Default::default()
+        })
+    }
+
+    #[test]
+    fn nothing_is_offered_for_packets_that_wait_for_a_processor() {
+        let [least, waiting] = [30, 30_000].map(Duration::from_micros);
+        let loopback = ahead(30_000_000_000, least, waiting);
+        assert!(loopback < 52 << 20, "{loopback}");
+        let long = ahead(1_000_000_000, Duration::from_millis(80), Duration::from_millis(90));
+        assert!(long > 3 * 125_000 * 90, "{long}");
+    }
 
     #[test]
     fn an_object_of_a_slow_fixed_rate_takes_a_quarter_of_a_second_at_most() {
