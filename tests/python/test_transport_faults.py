@@ -185,8 +185,8 @@ def four_lanes() -> None:
 def eight_lanes_that_find_one_bottleneck() -> None:
     measured = measure("--rate 100M --rtt 80ms --queue 25ms", "--lanes", "8", "--time", "4s")
     assert_whole(measured)
-    # A tenth is lost where each lane begins with all that the path shows.
-    assert measured.report["datagrams_lost"] < 0.05 * measured.report["datagrams"]
+    # A tenth is lost where each lane looks for all that the path carries.
+    assert measured.report["datagrams_lost"] < 0.02 * measured.report["datagrams"]
 
 
 def _ports(up: Link, side: str) -> list[int]:

@@ -15,7 +15,7 @@ use visapult_copy::{
     Tally, Wish, copy as copy_now,
 };
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Options, Rate, Transport, Undisturbed, with_kept_token};
+use visapult_ripp_net::{Lanes, Options, Rate, Transport, Undisturbed, with_kept_token};
 
 use crate::failure::{CallError, CopyError};
 use crate::part::Part;
@@ -239,10 +239,10 @@ fn session(rate: Option<Speed>, lanes: Option<u16>, local: &[String], transport:
         text.parse::<IpAddr>().map_err(|_| CallError::new_err(format!("local: {text:?} is no address of this machine")))
     });
     let local = local.collect::<PyResult<Vec<_>>>()?;
-    let lanes = lanes.unwrap_or(local.len().clamp(1, 64) as u16);
-    if !(1..=64).contains(&lanes) {
+    if let Some(lanes) = lanes.filter(|lanes| !(1..=64).contains(lanes)) {
         return Err(CallError::new_err(format!("lanes: {lanes} is out of bounds: 1 to 64")));
     }
+    let lanes = lanes.map_or_else(|| Lanes::over(&local), Lanes::Exactly);
     let transport = match transport {
         "auto" => None,
         "udp" => Some(Transport::Udp),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use visapult_copy::{
     Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
 };
-use visapult_ripp_net::{Options, Rate};
+use visapult_ripp_net::{Lanes, Options, Rate};
 
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
@@ -89,7 +89,6 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         }
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
-    let lanes = options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16);
     // Where the other end sends, a fixed rate is the most that we let it send.
     let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
     let wanted = visapult_copy::CopyOptions {
@@ -113,7 +112,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         session: Options {
             rate: options.rate,
             most_receive_bps,
-            lanes,
+            lanes: options.lanes.map_or_else(|| Lanes::over(&options.local), Lanes::Exactly),
             local: options.local.clone(),
             transport: options.transport.transport(),
             ..Options::default()

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token, Trust,
-    user_folder,
+    Authorities, Clients, Identity, Lanes, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token,
+    Trust, user_folder,
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
@@ -251,7 +251,7 @@ fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
     let session = Options {
         rate: options.rate,
         most_receive_bps,
-        lanes: options.lanes.unwrap_or(options.local.len().clamp(1, 64) as u16),
+        lanes: options.lanes.map_or_else(|| Lanes::over(&options.local), Lanes::Exactly),
         local: options.local.clone(),
         mtu: options.mtu.0,
         transport: options.transport.transport(),

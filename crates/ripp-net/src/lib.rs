@@ -22,6 +22,7 @@ pub mod private;
 mod session;
 mod socket;
 mod text;
+mod thread_clock;
 mod tls;
 mod token;
 mod trust;
@@ -38,7 +39,7 @@ pub use identity::{Identity, IdentityError, user_folder};
 pub use kept::{KeptError, with_kept_token};
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
-    Arrival, Delivery, Flow, Incoming, LaneStatistics, Listener, ListenerOptions, MemorySink, NoMemory, Note,
+    Arrival, Delivery, Flow, Incoming, LaneStatistics, Lanes, Listener, ListenerOptions, MemorySink, NoMemory, Note,
     ObjectError, Offer, Options, Outgoing, Rate, Refused, Service, Session, SessionError, Sink, Source, Statistics,
 };
 pub use socket::{

@@ -113,6 +113,19 @@ pub enum Message {
         /// Why.
         why: String,
     },
+    /// The dialling end would like to have so many lanes in all.
+    LanesWanted {
+        /// How many.
+        lanes: u16,
+    },
+    /// The listening end has opened further lanes, behind those that there are.
+    Lanes {
+        /// UDP ports of them.
+        ports: Vec<u16>,
+        /// Their addresses, where they are not all where the control channel is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        addresses: Vec<IpAddr>,
+    },
     /// A word from program to program, which means nothing to the transport. Notes arrive in order, among offers too.
     Note {
         /// The word.
@@ -208,6 +221,9 @@ pub struct Hello {
     /// Bytes of objects of reliable flows that may come before they are accepted.
     #[serde(default, skip_serializing_if = "is_none_at_all")]
     pub room: u64,
+    /// Lanes that there may come to be, where that is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_lanes: Option<u16>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -233,6 +249,9 @@ pub struct Welcome {
     /// Bits of IP packets per second that it takes at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_bps: Option<u64>,
+    /// Lanes that there may come to be, where that is more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_lanes: Option<u16>,
     /// What a further stream joins the session with: known to the two ends only.
     pub session: String,
 }
@@ -271,7 +290,9 @@ impl Message {
                 Err(MessageError::Bounds(OBJECT_BOUNDS))
             }
             Self::Hello(hello) if hello.lanes == 0 => Err(MessageError::Bounds("a session has 1 lane at least")),
-            Self::Welcome(welcome) if welcome.ports.len().max(welcome.addresses.len()) > usize::from(MOST_LANES) => {
+            Self::Welcome(Welcome { ports, addresses, .. }) | Self::Lanes { ports, addresses }
+                if ports.len().max(addresses.len()) > usize::from(MOST_LANES) =>
+            {
                 Err(MessageError::Bounds("lanes"))
             }
             _ => Ok(message),

@@ -23,10 +23,8 @@ use crate::window::WINDOW;
 use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
 use credit::CreditLine;
 
-/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path. Lanes that begin together divide them, and each has
-/// a few at least.
+/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
 const TRAIN: u64 = 64;
-const LEAST_TRAIN: u64 = 16;
 /// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
 const TRAIN_REPORTS: u32 = 3;
 /// A second train has no more than this share of what leaves in a round trip after the first.
@@ -67,7 +65,7 @@ struct Train {
 impl Train {
     /// More than one burst: of a single one that is received at once nothing can be told.
     fn of(sizes: Sizes, controller: &Controller) -> Self {
-        let left = if controller.is_starting() { (TRAIN / u64::from(controller.lanes())).max(LEAST_TRAIN) } else { 0 };
+        let left = if controller.is_starting() { TRAIN } else { 0 };
         Self { left, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS, again: false }
     }
 }
@@ -98,6 +96,10 @@ pub struct LaneOut {
     was_starved: bool,
     /// What was under way was given up: the lane only asks whether somebody is there, until it hears.
     given_up: bool,
+    /// It is to be woken, when the rate of the path is known: until then it only asks whether somebody is there.
+    asleep: bool,
+    /// Somebody is.
+    was_heard: bool,
     /// The last turn waited for the pacer, and for nothing that a report could bring.
     waits_for_pacer: bool,
 }
@@ -133,8 +135,22 @@ impl LaneOut {
             span: None,
             was_starved: true,
             given_up: false,
+            asleep: false,
+            was_heard: false,
             waits_for_pacer: false,
         }
+    }
+
+    /// The same that sends nothing until it is [woken](crate::abreast::wake).
+    #[must_use]
+    pub fn asleep(self) -> Self {
+        Self { asleep: true, ..self }
+    }
+
+    /// It sends nothing until it is woken.
+    #[must_use]
+    pub const fn is_asleep(&self) -> bool {
+        self.asleep
     }
 
     /// The same that keeps within these limits.
@@ -175,10 +191,10 @@ impl LaneOut {
         &self.rtt
     }
 
-    /// The rate now, in bits of IP packets per second.
+    /// The rate now, in bits of IP packets per second; none while it is asleep.
     #[must_use]
     pub const fn rate_bps(&self) -> u64 {
-        self.pacer.rate_bps()
+        if self.asleep { 0 } else { self.pacer.rate_bps() }
     }
 
     /// What limited its rounds.
@@ -243,10 +259,61 @@ impl LaneOut {
         self.controller.set_most(asked_bps);
     }
 
+    /// It waits to be woken, and somebody is there.
+    pub(crate) const fn may_wake(&self) -> bool {
+        self.asleep && self.was_heard
+    }
+
+    /// It sends what there is, as far as is known: it was heard a moment ago.
+    pub(crate) fn is_awake(&self, now: Time, a_moment: Duration) -> bool {
+        !self.asleep && !self.given_up && now.since(self.last_heard) < a_moment
+    }
+
+    /// The rate is still being looked for.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.controller.is_starting()
+    }
+
+    /// What the path is taken to carry of it, in bits per second.
+    pub(crate) fn path_bps(&self) -> f64 {
+        self.controller.path_bps()
+    }
+
+    /// Looks for the rate from here on.
+    pub(crate) fn wake(&mut self, now: Time) {
+        self.asleep = false;
+        self.pacer.rest(now);
+    }
+
+    /// Goes on at `bps` from here on, and knows of the path what `from` does.
+    pub(crate) fn wake_beside(&mut self, from: &Controller, bps: f64, now: Time) {
+        self.wake(now);
+        self.controller.learn(from, bps);
+        self.train.left = 0;
+        self.set_pace(now);
+    }
+
+    /// Goes on at `bps`, as others send beside it from here on.
+    pub(crate) fn make_room(&mut self, bps: f64, now: Time) {
+        self.controller.go_on_at(bps);
+        // What arrives at present was sent at another rate.
+        self.meter.begin_again();
+        self.set_pace(now);
+    }
+
+    fn set_pace(&mut self, now: Time) {
+        self.meter.set_pace(self.controller.rate_bps(), self.is_capped());
+        self.pacer.set_rate(self.allowed_bps(now));
+    }
+
+    pub(crate) const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
     /// What it would make use of if it might go at `may_bps` and no faster, in bits per second, and `least_bps` at least.
     #[must_use]
     pub fn demand_bps(&self, may_bps: f64, least_bps: f64) -> f64 {
-        if self.given_up { least_bps } else { self.controller.demand_bps(may_bps, least_bps) }
+        if self.given_up || self.asleep { least_bps } else { self.controller.demand_bps(may_bps, least_bps) }
     }
 
     /// Decides what to do now; fills `burst` if that is to send one.
@@ -256,7 +323,7 @@ impl LaneOut {
         }
         self.waits_for_pacer = false;
         let ping_at = self.next_ping(outbox);
-        if self.given_up {
+        if self.given_up || self.asleep {
             return Turn::Wait(ping_at);
         }
         let Some(most) = self.most_datagrams(now) else {
@@ -369,7 +436,7 @@ impl LaneOut {
     }
 
     fn next_ping(&self, outbox: &Outbox) -> Time {
-        let busy = !self.given_up && (!self.flight.is_empty() || outbox.has_work());
+        let busy = !(self.given_up || self.asleep) && (!self.flight.is_empty() || outbox.has_work());
         let every =
             if busy { (self.rtt.smooth() / 2).clamp(PING_EVERY.start, PING_EVERY.end) } else { IDLE_PING_EVERY };
         // A peer that has fallen silent is asked ever more rarely.
@@ -400,8 +467,7 @@ impl LaneOut {
 
     /// Takes a report of the receiving end.
     pub fn on_report(&mut self, now: Time, report: &Report, outbox: &mut Outbox) {
-        self.last_heard = now;
-        self.given_up = false;
+        self.note_heard(now);
         self.credit.renew(now, report);
         self.note_round_trip(now, report);
         self.settle(now, report, outbox);
@@ -433,8 +499,7 @@ impl LaneOut {
                 self.evidence.clear();
             }
         }
-        self.meter.set_pace(self.controller.rate_bps(), self.is_capped());
-        self.pacer.set_rate(self.allowed_bps(now));
+        self.set_pace(now);
     }
 
     /// Each send time counts once: a time held for long says more of how the two clocks differ than of the path.
@@ -491,12 +556,16 @@ impl LaneOut {
 
     /// Takes the answer to a ping.
     pub fn on_pong(&mut self, now: Time, pong: &Pong) {
-        self.last_heard = now;
-        self.given_up = false;
+        self.note_heard(now);
         let rtt = i64::from(wire_difference_us(now.wire_us(), pong.sent_us)) - i64::from(pong.hold_us);
         if rtt >= 0 {
             self.rtt.note(now, Duration::from_micros(rtt.cast_unsigned()));
         }
+    }
+
+    fn note_heard(&mut self, now: Time) {
+        self.last_heard = now;
+        (self.given_up, self.was_heard) = (false, true);
     }
 
     /// The other end is elsewhere than was said: what was sent went nowhere, and says nothing of the path.

@@ -27,6 +27,8 @@ const OBJECT: u64 = 512;
 const LEAST_STREAMS: u16 = 4;
 /// Lanes and streams may take so many sixteenths of all: there is little use in lanes that may have nothing under way.
 const OF_LANES: u64 = 9;
+/// Lanes that there may come to be take no more than this part of all.
+const OF_MORE_LANES: u64 = 24;
 
 /// How what lanes leave is divided, in 64ths.
 mod share {
@@ -76,18 +78,29 @@ impl Memory {
     /// What follows for a session that would have so many lanes.
     #[must_use]
     pub fn limits(self, lanes: u16) -> Limits {
+        self.limits_of_growing(lanes, lanes)
+    }
+
+    /// The same of one that would have `lanes` to begin with, and may come to have as many as `most`.
+    #[must_use]
+    pub fn limits_of_growing(self, lanes: u16, most: u16) -> Limits {
         // What another end tells of itself was not held against the least.
         let all = self.0.max(Self::LEAST.0);
         let fits = |lanes: &u16| fixed(*lanes) <= all / 16 * OF_LANES;
         let lanes = (1..=lanes).rev().find(fits).unwrap_or(1);
-        let left = all - fixed(lanes);
+        let more = most.saturating_sub(lanes).min(u16::try_from(all / OF_MORE_LANES / LANE).unwrap_or(u16::MAX));
+        let left = all - fixed(lanes) - u64::from(more) * LANE;
         let of = |share: u64| left / share::ALL * share;
         let records = of(share::RECORDS) / RECORD;
         let spans = (of(share::SPANS) / SPAN) as usize;
+        // Half of them for those that there are, however many more there come to be.
+        let (first, second) = if more == 0 { (records, 0) } else { (records / 2, records / 2 / u64::from(more)) };
         Limits {
             lanes,
+            more,
             streams: streams(lanes),
-            lane_records: records / u64::from(lanes),
+            lane_records: first / u64::from(lanes),
+            more_records: second,
             stream_records: records / u64::from(streams(lanes)),
             spans,
             object_spans: spans / 4,
@@ -120,12 +133,16 @@ fn fixed(lanes: u16) -> u64 {
 /// What one end of a session keeps at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Lanes.
+    /// Lanes to begin with.
     pub lanes: u16,
+    /// Lanes that may be added.
+    pub more: u16,
     /// Streams, where data moves over those.
     pub streams: u16,
     /// Entries that a lane's sender has of what is under way, or lost and to be sent again.
     pub lane_records: u64,
+    /// The same of one that was added.
+    pub more_records: u64,
     /// The same of a stream.
     pub stream_records: u64,
     /// Runs of bytes that came of objects which are not whole, of all together; the beginning of each object has one kept free.
@@ -156,6 +173,25 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Lanes that there may be.
+    #[must_use]
+    pub const fn most_lanes(&self) -> u16 {
+        self.lanes + self.more
+    }
+
+    /// The same where it is more than there are to begin with, as the other end is told.
+    #[must_use]
+    pub fn told_most(&self) -> Option<u16> {
+        Some(self.most_lanes()).filter(|&most| most > self.lanes)
+    }
+
+    /// Those of lane `index`.
+    #[must_use]
+    pub fn of_lane(self, index: usize) -> Self {
+        let is_added = index >= usize::from(self.lanes);
+        Self { lane_records: if is_added { self.more_records } else { self.lane_records }, ..self }
+    }
+
     /// Datagrams of these sizes that a lane may have under way: were all of them lost, and sent again as the smallest there are, each of those may
     /// become an entry.
     #[must_use]
@@ -167,9 +203,11 @@ impl Limits {
     /// What all of it costs at most.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let records = (u64::from(self.lanes) * self.lane_records).max(u64::from(self.streams) * self.stream_records);
+        let of_lanes = u64::from(self.lanes) * self.lane_records + u64::from(self.more) * self.more_records;
+        let records = of_lanes.max(u64::from(self.streams) * self.stream_records);
         let texts = [self.offered, self.queued, self.backlog, self.held, self.reasons, self.flow_names];
         fixed(self.lanes)
+            + u64::from(self.more) * LANE
             + records * RECORD
             + self.spans as u64 * SPAN
             + self.objects as u64 * OBJECT
@@ -202,6 +240,22 @@ mod tests {
                 assert!((1..=lanes.max(1)).contains(&limits.lanes), "{memory:?}, {lanes} lanes: {limits:?}");
             }
         }
+    }
+
+    #[test]
+    fn lanes_that_may_be_added_are_paid_for_beforehand_and_bound_the_first_ones_little() {
+        for memory in settings() {
+            for most in [1, 2, 8, MOST_LANES] {
+                let limits = memory.limits_of_growing(1, most);
+                assert!(limits.bytes() <= memory.bytes(), "{memory:?}, {most} lanes: {limits:?}");
+                assert!((1..=most).contains(&limits.most_lanes()) && limits.lanes == 1, "{limits:?}");
+                let (first, added) = (limits.of_lane(0).lane_records, limits.of_lane(1).lane_records);
+                assert!(first >= memory.limits(1).lane_records * 9 / 20, "{memory:?}: {limits:?}");
+                assert!(limits.more == 0 || added >= first / u64::from(most), "{limits:?}");
+            }
+        }
+        assert_eq!(Memory::DEFAULT.limits_of_growing(1, 8).most_lanes(), 8);
+        assert_eq!(Memory::LEAST.limits_of_growing(1, 8), Memory::LEAST.limits(1));
     }
 
     #[test]

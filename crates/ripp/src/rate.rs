@@ -19,7 +19,7 @@ use crate::division::demand;
 use crate::time::Time;
 
 /// Decides the rate of a lane, once a round trip.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Controller {
     /// A rate that is kept, for paths of one's own.
     Fixed(Fixed),
@@ -79,12 +79,26 @@ impl Controller {
         matches!(self, Self::Auto(auto) if auto.is_starting())
     }
 
-    /// Lanes that look for their rates on the path at the same time, this one among them.
-    #[must_use]
-    pub fn lanes(&self) -> u32 {
+    /// What the path is taken to carry of it, in bits per second.
+    pub(crate) fn path_bps(&self) -> f64 {
         match self {
-            Self::Fixed(_) => 1,
-            Self::Auto(auto) => auto.lanes(),
+            Self::Fixed(fixed) => fixed.rate_bps() as f64,
+            Self::Auto(auto) => auto.path_bps(),
+        }
+    }
+
+    /// Goes on at this rate, in bits per second, because others send beside it from here on. A rate that is fixed is divided by who asked for it.
+    pub(crate) fn go_on_at(&mut self, bps: f64) {
+        if let Self::Auto(auto) = self {
+            auto.go_on_at(bps);
+        }
+    }
+
+    /// Goes on at this rate, in bits per second, and knows of the path what the controller of another lane does.
+    pub(crate) fn learn(&mut self, from: &Self, bps: f64) {
+        if let (Self::Auto(auto), Self::Auto(from)) = (self, from) {
+            auto.learn(from);
+            auto.go_on_at(bps);
         }
     }
 

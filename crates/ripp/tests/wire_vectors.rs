@@ -270,12 +270,14 @@ fn messages() {
         plain_secret: None,
         most_bps: None,
         room: 0,
+        most_lanes: None,
     };
     let for_a_share = Hello {
         service: Some("share".to_owned()),
         lanes: 1,
         most_bps: Some(950_000_000),
         room: 34_715_581,
+        most_lanes: Some(8),
         ..hello.clone()
     };
     let not_a_share = "this URL is of visapult perf serve, for visapult perf send".to_owned();
@@ -286,6 +288,7 @@ fn messages() {
         addresses: Vec::new(),
         mtu: None,
         most_bps: Some(20_000_000),
+        most_lanes: Some(4),
         session: "0123456789abcdef".to_owned(),
     };
     let greeting = Greeting {
@@ -312,6 +315,8 @@ fn messages() {
         Message::Ended { object: 7, arrived: 12 },
         Message::Done { object: 7, arrived: 12, fault: None },
         Message::Cancel { object: 7, why: "superseded".to_owned() },
+        Message::LanesWanted { lanes: 4 },
+        Message::Lanes { ports: vec![40_003, 40_004], addresses: Vec::new() },
         Message::Alive,
         Message::Bye { why: String::new() },
     ];

@@ -67,6 +67,10 @@ impl Lane {
             Pace::Auto(bps) => (Controller::Auto(Box::new(Auto::new(bps, asked_bps))), u64::MAX),
         };
         let mut sender = LaneOut::new(Arc::clone(&numbers), how.sizes, controller, how.rtt, now).within(how.limits);
+        // What is allowed is divided beforehand here.
+        if index > 0 && how.most_bps == u64::MAX {
+            sender = sender.asleep();
+        }
         if asked_bps.is_none() || matches!(how.pace, Pace::Fixed(_)) {
             sender.set_most(how.most_bps);
         }

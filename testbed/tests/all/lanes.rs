@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_ripp_net::{Mode, Options, Rate, Session, Sink, Source};
+use visapult_ripp_net::{Lanes, Mode, Options, Rate, Session, Sink, Source};
 use visapult_testbed::namespaces::Side;
 
 use crate::common::{PATIENCE, Testbed, session};
@@ -60,7 +60,7 @@ fn ports(testbed: &Testbed) -> Vec<u16> {
 #[test]
 fn what_a_dead_lane_leaves_of_a_rate_another_sends_until_it_is_back() {
     let Some(testbed) = Testbed::up("dead-lane", &["--rate", "500M", "--rtt", "20ms"]) else { return };
-    let options = Options { rate: Rate::Fixed(RATE_BPS), lanes: 2, ..Options::default() };
+    let options = Options { rate: Rate::Fixed(RATE_BPS), lanes: Lanes::Exactly(2), ..Options::default() };
     let (listener, left) = session(&testbed, options).unwrap();
     let right = listener.accept(PATIENCE).unwrap().unwrap();
     let flow = left.open_flow("endless", Mode::Lossy, 1).unwrap();

@@ -195,7 +195,8 @@ pub(crate) struct CopyOptions {
     /// Where a share that was started with --rate has several copies: as many times as much of it as a copy of weight 1.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) weight: u32,
-    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local, or one].
+    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local; without that one, and more where a processor core
+    /// is what limits it].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) lanes: Option<u16>,
     /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.

@@ -95,7 +95,8 @@ pub(crate) struct PerfSendOptions {
     /// How long to send [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
-    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local, or one].
+    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local; without that one, and more where a processor core
+    /// is what limits it].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) lanes: Option<u16>,
     /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.

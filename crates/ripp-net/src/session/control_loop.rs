@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
 
+use super::growing::{self, Growing};
+use super::lanes;
 use super::parts::divide_rates;
 use super::shared::{Out, Shared};
 use super::stream::Opener;
@@ -50,7 +52,7 @@ pub(super) enum Recourse {
 
 /// Keeps the control channel until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &Recourse) {
-    let mut watch = Watch::default();
+    let mut watch = Watch::over(shared);
     let mut told = Instant::now();
     let mut heard = Instant::now();
     let mut unread_since = None;
@@ -108,6 +110,14 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             shared.pump_out(&mut out);
             Ok(())
         }
+        Message::LanesWanted { lanes } => {
+            growing::open(shared, lanes);
+            Ok(())
+        }
+        Message::Lanes { ports, addresses } => {
+            growing::follow(shared, &ports, &addresses);
+            Ok(())
+        }
         Message::Note { text } => {
             let taken = shared.on_note(text);
             if taken {
@@ -144,7 +154,7 @@ fn end_what_was_sent(shared: &Arc<Shared>, unread_since: &mut Option<Instant>) -
     let now = shared.now();
     let rtt = shared.out().lanes.iter().flatten().map(|lane| lane.rtt().least()).max().unwrap_or_default();
     let mut incoming = shared.incoming();
-    let is_unread = incoming.receiving.is_ending() && shared.links().iter().any(|link| link.socket.has_unread());
+    let is_unread = incoming.receiving.is_ending() && shared.links().any(|link| link.socket.has_unread());
     *unread_since = unread_since.or_else(|| Some(Instant::now())).filter(|_| is_unread);
     if unread_since.is_some_and(|since| since.elapsed() < UNREAD_FOR) {
         return GRACE.start;
@@ -155,14 +165,19 @@ fn end_what_was_sent(shared: &Arc<Shared>, unread_since: &mut Option<Instant>) -
 }
 
 /// Sees to it that data can move.
-#[derive(Default)]
 struct Watch {
+    growing: Growing,
     looked: Option<Instant>,
     silent_looks: u32,
     without_streams: Option<Instant>,
 }
 
 impl Watch {
+    fn over(shared: &Shared) -> Self {
+        let growing = Growing::to(shared.most_lanes());
+        Self { growing, looked: None, silent_looks: 0, without_streams: None }
+    }
+
     /// How often to look.
     fn every(&self) -> Duration {
         if (1..SILENT_LOOKS).contains(&self.silent_looks) { LOOK } else { TICK }
@@ -174,7 +189,11 @@ impl Watch {
             return;
         }
         let since = self.looked.replace(Instant::now()).map_or(TICK, |looked| looked.elapsed());
+        if lanes::wake(shared, &mut shared.out()) {
+            shared.wake_senders();
+        }
         divide_rates(shared, since);
+        self.growing.look(shared);
         shared.end_without_streams(&mut self.without_streams);
         if shared.streams.are_on() || shared.streams.are_in_hand() {
             return;

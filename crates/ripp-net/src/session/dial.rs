@@ -1,17 +1,19 @@
 //! Dialling a session.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp::cipher::Cipher;
-use visapult_ripp::control::{Greeting, Hello, MOST_LANES, Message, Transport, VERSIONS, Welcome, Word};
+use visapult_ripp::control::{Greeting, Hello, Message, Transport, VERSIONS, Welcome, Word};
+use visapult_ripp::memory::Limits;
 use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::greeting::{foreseen, room};
+use super::lanes::{self, Material};
 use super::path::{Known, Told};
 use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::{Out, Shared};
@@ -65,13 +67,13 @@ impl Session {
         let plain = plain.map_err(|cause| SessionError::protocol(&"this machine", &cause))?;
         let (control, receiver) = link.split()?;
         let secret = setup::session_secret(exporter.as_ref(), plain.as_deref())?;
-        let limits = options.limits(options.lanes.clamp(1, MOST_LANES));
-        if limits.lanes < options.lanes {
-            tracing::warn!("{} lanes rather than {}: `memory` has no room for more", limits.lanes, options.lanes);
+        let lanes = options.lanes.first();
+        let limits = options.limits(lanes, options.lanes.most());
+        if limits.lanes < lanes {
+            tracing::warn!("{} lanes rather than {lanes}: `memory` has no room for more", limits.lanes);
         }
-        let keeps_ahead = limits.lanes == 1 && options.transport != Some(Transport::Tcp);
-        let room = if keeps_ahead { room(&limits) } else { 0 };
-        let hello = hello(url, &options, limits.lanes, plain, room);
+        let room = if options.transport == Some(Transport::Tcp) { 0 } else { room(&limits) };
+        let hello = hello(url, &options, &limits, plain, room);
         match control.send(&Message::Hello(hello.clone()).to_bytes()) {
             // A listener that has ended the link already has said why: that is read below.
             Ok(()) | Err(ControlError::Closed) => {}
@@ -84,7 +86,7 @@ impl Session {
         }
         let mut session = Self::new(begun, peer, url.name.clone(), &options, ruling);
         let streams =
-            if options.transport == Some(Transport::Tcp) || options.lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
+            if options.transport == Some(Transport::Tcp) || lanes > 1 { hello.lanes } else { FALLBACK_STREAMS };
         let opener =
             Opener { url: url.clone(), at: peer, trust: trust.clone(), identity: identity.cloned(), hello, streams };
         let (refuse, refusal) = mpsc::channel();
@@ -139,15 +141,12 @@ impl Dialled {
         let welcome = welcome(answer, &peer.to_string(), options.service)?;
         let rtt = asked.elapsed();
         options.mtu = least(options.mtu, welcome.mtu);
-        let told = |(lane, &port): (usize, &u16)| {
-            let elsewhere = welcome.addresses.get(lane).copied();
-            let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(peer.ip());
-            let is_reached = ip.to_canonical() == peer.ip().to_canonical();
-            Told { peer: on_link_of(peer, ip, port), rtt, is_reached }
-        };
+        let told = |(lane, &port): (usize, &u16)| Told::at(peer, welcome.addresses.get(lane).copied(), port, rtt);
         // No more than were asked for: each takes memory.
         let ports = welcome.ports.iter().take(usize::from(shared.limits.lanes));
         let peers: Vec<_> = ports.enumerate().map(told).collect();
+        let known: Vec<_> = peers.iter().copied().map(Known::Told).collect();
+        shared.agree_on_most_lanes(welcome.most_lanes);
         if let Some(early) = &early {
             if (early.version, early.cipher) != (welcome.version, welcome.cipher) {
                 return Err(SessionError::protocol(&peer, &"it chose otherwise than it had said"));
@@ -155,10 +154,10 @@ impl Dialled {
             // Somebody else was quicker to have the port.
             let elsewhere = peers.first().filter(|told| told.peer.port() != early.port || !told.is_reached);
             elsewhere.into_iter().for_each(|told| move_lane(shared, *told));
+            add_lanes(shared, known.get(1..).unwrap_or_default())?;
         } else {
             shared.note_peer_most(welcome.most_bps);
-            let peers: Vec<_> = peers.iter().copied().map(Known::Told).collect();
-            begin_lanes(shared, &secret, welcome.cipher, &options, local, &peers)?;
+            begin_lanes(shared, &secret, welcome.cipher, &options, local, &known)?;
         }
         let _ = shared.setup.set(began.elapsed());
         opener.hello.join = Some(welcome.session);
@@ -184,15 +183,14 @@ impl Dialled {
 }
 
 impl Dialled {
-    /// Begins the only lane by what the listener has said ahead of its answer, and sends what is on offer before that is accepted.
+    /// Begins the first lane by what the listener has said ahead of its answer, and sends what is on offer before that is accepted.
     fn begin_early(&self, shared: &Arc<Shared>, greeting: &Greeting) -> Result<Option<Early>, SessionError> {
-        let is_possible = self.options.transport != Some(Transport::Tcp) && self.opener.hello.lanes == 1;
+        let is_possible = self.options.transport != Some(Transport::Tcp);
         let foreseen = foreseen(greeting, &self.options).filter(|_| is_possible && greeting.port > 0);
         let (Some((version, cipher)), Some(rtt)) = (foreseen, self.rtt) else { return Ok(None) };
         let reached = self.opener.at;
-        let peer = on_link_of(reached, reached.ip(), greeting.port);
         let options = Options { mtu: least(self.options.mtu, greeting.mtu), ..self.options.clone() };
-        let peers = [Known::Told(Told { peer, rtt, is_reached: true })];
+        let peers = [Known::Told(Told::at(reached, None, greeting.port, rtt))];
         shared.note_peer_most(greeting.most_bps);
         begin_lanes(shared, &self.secret, cipher, &options, self.local, &peers)?;
         shared.presume(greeting.room);
@@ -200,11 +198,11 @@ impl Dialled {
     }
 }
 
-/// The only lane goes on elsewhere than where it began.
+/// The first lane goes on elsewhere than where it began.
 fn move_lane(shared: &Shared, told: Told) {
     let mut out = shared.out();
     let Out { sending, lanes, .. } = &mut *out;
-    shared.links()[0].tell(told);
+    shared.links().take(1).for_each(|link| link.tell(told));
     if let Some(lane) = &mut lanes[0] {
         lane.begin_again(shared.now(), &mut sending.outbox);
     }
@@ -222,17 +220,24 @@ fn begin_lanes(
     peers: &[Known],
 ) -> Result<(), SessionError> {
     shared.set_digest_keys(DigestKeys::derive(secret, cipher, End::Dialer));
-    let links = setup::links(secret, cipher, End::Dialer, options, local_for(local, options), peers, None)?;
-    setup::start_lanes(shared, links, options)
+    let (local, options) = (local_for(local, options), options.clone());
+    shared.set_material(Material { secret: *secret, cipher, end: End::Dialer, options, local });
+    add_lanes(shared, peers)
 }
 
-fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<String>, room: u64) -> Hello {
+/// Opens lanes to `peers` beside those that there are.
+fn add_lanes(shared: &Arc<Shared>, peers: &[Known]) -> Result<(), SessionError> {
+    let Some(material) = shared.material() else { return Ok(()) };
+    lanes::add(shared, material.links(shared.links().count(), peers, None)?, &material.options)
+}
+
+fn hello(url: &RippUrl, options: &Options, limits: &Limits, plain_secret: Option<String>, room: u64) -> Hello {
     Hello {
         versions: VERSIONS.to_vec(),
         token: url.token.as_ref().map(Token::encoded),
         name: url.name.clone(),
         join: None,
-        lanes,
+        lanes: limits.lanes,
         ciphers: options.ciphers.clone(),
         transport: options.transport.map(Word::Known),
         mtu: options.mtu,
@@ -241,6 +246,7 @@ fn hello(url: &RippUrl, options: &Options, lanes: u16, plain_secret: Option<Stri
         plain_secret,
         most_bps: options.most_taken_bps(),
         room,
+        most_lanes: limits.told_most(),
     }
 }
 
@@ -287,14 +293,6 @@ fn local_for(local: SocketAddr, options: &Options) -> SocketAddr {
         local if options.local.is_empty() => local,
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    }
-}
-
-/// A port at `ip`, which is on the link where the listener was reached if it means anything on one link only.
-fn on_link_of(reached: SocketAddr, ip: IpAddr, port: u16) -> SocketAddr {
-    match (ip, reached) {
-        (IpAddr::V6(ip), SocketAddr::V6(reached)) => SocketAddrV6::new(ip, port, 0, reached.scope_id()).into(),
-        _ => SocketAddr::new(ip, port),
     }
 }
 

@@ -16,6 +16,7 @@ use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::greeting::Greeter;
 use super::lane::LaneLink;
+use super::lanes::{self, Material};
 use super::listen::ListenerOptions;
 use super::path::{Known, Reached};
 use super::refused::Refusals;
@@ -139,7 +140,8 @@ impl Door {
         drop(stranger);
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
-        let limits = options.limits(hello.lanes.min(MOST_LANES));
+        let most = hello.most_lanes.unwrap_or(0).min(options.lanes.most());
+        let limits = options.limits(hello.lanes.min(MOST_LANES), most);
         let lanes = if streams { 0 } else { hello.lanes.min(limits.lanes) };
         let reached = Known::Reached(Reached { address: peer.ip(), told: BEGAN, rtt });
         let peers = vec![reached; usize::from(lanes)];
@@ -147,17 +149,18 @@ impl Door {
         // Who was told of a port has sent along with his hello, perhaps.
         let port_told = port_told.filter(|_| lanes > 0);
         let told = port_told.and_then(|port| self.greeter.take(local, port));
-        let links =
-            setup::links(&secret, cipher, End::Listener, &options, local, &peers, told).inspect_err(|cause| {
-                let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
-                // Fails where the other end is gone already.
-                let _ = control.send(&rejected.to_bytes());
-            })?;
+        let material = Material { secret, cipher, end: End::Listener, options: options.clone(), local };
+        let links = material.links(0, &peers, told).inspect_err(|cause| {
+            let rejected = Message::Rejected { why: format!("it is not able to: {cause}"), serves: None };
+            // Fails where the other end is gone already.
+            let _ = control.send(&rejected.to_bytes());
+        })?;
         let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
         let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
         let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
         let (mtu, most_bps, number) = (options.mtu, options.most_taken_bps(), session.clone());
-        let welcome = Welcome { version, cipher, ports, addresses, mtu, most_bps, session: number };
+        let most_lanes = limits.told_most().filter(|_| lanes > 0);
+        let welcome = Welcome { version, cipher, ports, addresses, mtu, most_bps, most_lanes, session: number };
         let begun = setup::begin(control.clone(), &options, limits)?;
         let shared = Arc::clone(&begun.shared);
         shared.note_peer_most(hello.most_bps);
@@ -168,8 +171,10 @@ impl Door {
         // From here on the session sees to the end of what was started.
         let mut made = Session::new(begun, peer, hello.name, &options, ruling);
         made.member = member;
-        setup::start_lanes(&shared, links, &options)?;
-        if lanes == 1 {
+        shared.agree_on_most_lanes(most_lanes);
+        shared.set_material(material);
+        lanes::add(&shared, links, &options)?;
+        if lanes > 0 {
             shared.presume(hello.room);
         }
         self.enter(session, &shared);

@@ -71,7 +71,8 @@ impl Greeter {
             return None;
         }
         let port = self.port_at(local, Instant::now())?;
-        let (room, most_bps, mtu) = (room(&options.limits(1)), options.most_taken_bps(), options.mtu);
+        let (room, most_bps, mtu) =
+            (room(&options.limits(1, options.lanes.most())), options.most_taken_bps(), options.mtu);
         let greeting = Greeting { versions: VERSIONS.to_vec(), ciphers: options.ciphers, port, mtu, most_bps, room };
         Some((Message::Greeting(greeting).to_bytes(), port))
     }

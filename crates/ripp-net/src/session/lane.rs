@@ -6,7 +6,7 @@
 //! address that has not been validated goes no more than three times what has come from there (RFC 9000, section 8.1), and where nothing has,
 //! one small ping per round; rounds become rare, and end where another path is valid.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::parts::Arrivals;
 use super::path::{Known, Path, Told};
 use super::shared::lock;
 use crate::socket::LaneSocket;
+use crate::thread_clock::ThreadClock;
 
 /// After the first answer, answers to larger pings are waited for this long at least.
 const LEAST_PATIENCE: Duration = Duration::from_millis(3);
@@ -36,6 +37,8 @@ pub(super) struct LaneLink {
     /// The lane's sender waits on this, with the session's `out` lock.
     pub(super) work: Condvar,
     pub(super) arrivals: Arrivals,
+    /// Processor time of the threads that receive and send.
+    pub(super) clocks: [ThreadClock; 2],
     path: Mutex<Path>,
     closed: AtomicBool,
 }
@@ -54,7 +57,6 @@ impl LaneLink {
         receive_secret: LaneSecret,
         known: Known,
         mtu: Option<u16>,
-        lanes: usize,
     ) -> Self {
         let most =
             mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
@@ -66,7 +68,8 @@ impl LaneLink {
             send_secret,
             receive_secret,
             work: Condvar::new(),
-            arrivals: Arrivals::of_lanes(lanes),
+            arrivals: Arrivals::of_lane(),
+            clocks: Default::default(),
             path: Mutex::new(path),
             closed: AtomicBool::new(false),
         }
@@ -84,6 +87,11 @@ impl LaneLink {
     /// Where data goes.
     pub(super) fn peer(&self) -> Option<SocketAddr> {
         lock(&self.path).peer
+    }
+
+    /// The addresses between which it goes, as far as they are known: lanes of the same share a path.
+    pub(super) fn ends(&self) -> (IpAddr, Option<IpAddr>) {
+        (self.socket.local_addr().ip(), self.peer().map(|peer| peer.ip()))
     }
 
     /// Where a report of what came goes to; nowhere while nothing may be sent there.
@@ -239,7 +247,7 @@ impl LaneLink {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+    use std::net::{Ipv4Addr, UdpSocket};
 
     use visapult_ripp::cipher::Cipher;
     use visapult_ripp::record::End;
@@ -260,7 +268,7 @@ mod tests {
         let [send, receive] =
             [End::Listener, End::Dialer].map(|from| LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, from));
         let socket = LaneSocket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        (LaneLink::new(socket, send.clone(), receive, known, Some(1500), 1), Sealer::new(send))
+        (LaneLink::new(socket, send.clone(), receive, known, Some(1500)), Sealer::new(send))
     }
 
     fn somebody() -> (UdpSocket, SocketAddr) {

@@ -9,7 +9,9 @@ mod digest;
 mod door;
 mod error;
 mod greeting;
+mod growing;
 mod lane;
+mod lanes;
 mod listen;
 mod objects;
 mod options;
@@ -43,7 +45,7 @@ pub use listen::{Listener, ListenerOptions};
 pub use objects::{
     Arrival, Delivery, Incoming, MemorySink, NoMemory, Note, ObjectError, Offer, Outgoing, Sink, Source,
 };
-pub use options::{Options, Rate};
+pub use options::{Lanes, Options, Rate};
 pub use refused::Refused;
 pub use service::Service;
 pub use statistics::{LaneStatistics, Statistics};
@@ -320,14 +322,14 @@ impl Flow {
     }
 }
 
-/// The controller of one of `lanes` lanes.
-fn controller(options: &Options, lanes: u64, rtt: Duration, sizes: Sizes) -> Controller {
+/// The controller of a lane that has all of what is asked for, until that is divided.
+fn controller(options: &Options, rtt: Duration, sizes: Sizes) -> Controller {
     match options.rate {
-        Rate::Fixed(bps) => Controller::Fixed(Fixed::new(bps / lanes)),
+        Rate::Fixed(bps) => Controller::Fixed(Fixed::new(bps)),
         Rate::Auto { most_bps } => {
             let first =
                 sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
-            let auto = Auto::new(first, most_bps.map(|most| most / lanes)).among(lanes as u32);
+            let auto = Auto::new(first, most_bps);
             Controller::Auto(Box::new(if options.dedicated { auto.dedicated() } else { auto }))
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use visapult_ripp::cipher::Cipher;
-use visapult_ripp::control::Transport;
+use visapult_ripp::control::{MOST_LANES, Transport};
 use visapult_ripp::memory::{Limits, Memory};
 
 use super::Service;
@@ -21,6 +21,48 @@ pub enum Rate {
     Fixed(u64),
 }
 
+/// How many lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lanes {
+    /// So many from the beginning on, 1 to 64.
+    Exactly(u16),
+    /// One, and more of them, up to so many, while a processor core is what limits them.
+    UpTo(u16),
+}
+
+/// Lanes that there come to be at most, where nothing is said.
+const MOST_GROWN: usize = 8;
+
+impl Lanes {
+    /// One for each of these addresses; where there are none, as many as this machine's cores can make use of.
+    #[must_use]
+    pub fn over(local: &[IpAddr]) -> Self {
+        if local.is_empty() { Self::default() } else { Self::Exactly(local.len().min(usize::from(MOST_LANES)) as u16) }
+    }
+
+    /// Lanes to begin with.
+    pub(crate) fn first(self) -> u16 {
+        match self {
+            Self::Exactly(lanes) => lanes.clamp(1, MOST_LANES),
+            Self::UpTo(_) => 1,
+        }
+    }
+
+    /// Lanes that there may come to be.
+    pub(crate) fn most(self) -> u16 {
+        let (Self::Exactly(lanes) | Self::UpTo(lanes)) = self;
+        lanes.clamp(1, MOST_LANES)
+    }
+}
+
+impl Default for Lanes {
+    /// A lane has a thread to send and one to receive.
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::UpTo((cores / 2).clamp(1, MOST_GROWN) as u16)
+    }
+}
+
 /// Options of one end of a session.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -30,8 +72,8 @@ pub struct Options {
     pub most_receive_bps: u64,
     /// The path is set aside for us: a rate that is found need not be shared with others.
     pub dedicated: bool,
-    /// Lanes that a dialler asks for, 1 to 64.
-    pub lanes: u16,
+    /// Lanes that a dialler asks for; a listener lets there come to be no more than this by themselves.
+    pub lanes: Lanes,
     /// Local addresses that lanes are spread over; none takes what the system chooses.
     pub local: Vec<IpAddr>,
     /// Bytes of IP packets at most; `None` probes the path.
@@ -54,9 +96,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// What a session may keep that is asked for so many lanes.
-    pub(crate) fn limits(&self, lanes: u16) -> Limits {
-        self.memory.unwrap_or_default().limits(lanes)
+    /// What a session may keep that is asked for so many lanes, and that may come to have as many as `most`.
+    pub(crate) fn limits(&self, lanes: u16, most: u16) -> Limits {
+        self.memory.unwrap_or_default().limits_of_growing(lanes, most)
     }
 
     /// The greatest rate to receive at, as the other end is told of it.
@@ -89,7 +131,7 @@ impl Default for Options {
             rate: Rate::Auto { most_bps: None },
             most_receive_bps: 0,
             dedicated: false,
-            lanes: 1,
+            lanes: Lanes::default(),
             local: Vec::new(),
             mtu: None,
             coalesce: true,

@@ -14,25 +14,37 @@ const LEAST_PART: f64 = 1.0 / 16.0;
 
 /// Divides anew what lanes may send and receive; `since` they were last divided.
 pub(super) fn divide_rates(shared: &Shared, since: Duration) {
-    if shared.links().len() < 2 {
+    if shared.links().nth(1).is_none() {
         return;
     }
     divide_sending(&mut shared.out());
     shared.wake_senders();
-    let arrivals: Vec<&Arrivals> = shared.links().iter().map(|link| &link.arrivals).collect();
+    let arrivals: Vec<&Arrivals> = shared.links().map(|link| &link.arrivals).collect();
     divide_receiving(&arrivals, shared.most_receive_bps(), since);
 }
 
-fn divide_sending(out: &mut Out) {
+/// Divides anew what lanes may send, where that is bounded.
+pub(super) fn divide_sending(out: &mut Out) {
     let bounds = [out.asked_bps, out.most_send_bps].into_iter().filter(|&bps| bps > 0);
-    let Some(most_bps) = bounds.min().map(|bps| bps as f64) else { return };
-    let least_bps = LEAST_PART * most_bps / out.lanes.len() as f64;
-    let demand_bps = |(lane, part): (&Option<LaneOut>, &f64)| {
-        lane.as_ref().map_or(least_bps, |lane| lane.demand_bps(part * most_bps, least_bps))
-    };
-    let wants = out.lanes.iter().zip(&out.parts).map(demand_bps);
-    out.parts = parts_of(most_bps, wants);
+    if let Some(most_bps) = bounds.min().map(|bps| bps as f64) {
+        let least_bps = LEAST_PART * most_bps / out.lanes.len() as f64;
+        let demand_bps = |(lane, part): (&Option<LaneOut>, &f64)| {
+            lane.as_ref().map_or(least_bps, |lane| lane.demand_bps(part * most_bps, least_bps))
+        };
+        let wants = out.lanes.iter().zip(&out.parts).map(demand_bps);
+        out.parts = parts_of(most_bps, wants);
+    }
     out.limit_lanes();
+}
+
+/// Lanes that are added have so much as they may begin with, and those that there are the rest; the first have all of it alike.
+pub(super) fn add_parts<'a>(there: impl Iterator<Item = &'a Arrivals>, added: impl Iterator<Item = &'a Arrivals>) {
+    let (there, added): (Vec<_>, Vec<_>) = (there.collect(), added.collect());
+    let all = (there.len() + added.len()).max(1) as f64;
+    let part = if there.is_empty() { 1.0 / all } else { LEAST_PART / all };
+    let left = 1.0 - part * added.len() as f64;
+    there.iter().for_each(|lane| lane.set_part(lane.part() * left));
+    added.iter().for_each(|lane| lane.set_part(part));
 }
 
 /// The other end is told with the next report of each lane.
@@ -70,10 +82,9 @@ pub(super) struct Arrivals {
 const MILLION: f64 = 1e6;
 
 impl Arrivals {
-    pub(super) fn of_lanes(lanes: usize) -> Self {
-        let arrivals = Self { bytes: AtomicU64::new(0), part: AtomicU64::new(0), datagrams: Default::default() };
-        arrivals.set_part(1.0 / lanes.max(1) as f64);
-        arrivals
+    /// Of a lane that has all of it, until that is divided.
+    pub(super) fn of_lane() -> Self {
+        Self { bytes: AtomicU64::new(0), part: AtomicU64::new(MILLION as u64), datagrams: Default::default() }
     }
 
     pub(super) fn note(&self, bytes: u64) {
@@ -117,7 +128,8 @@ mod tests {
 
     #[test]
     fn what_does_not_arrive_on_one_lane_may_arrive_on_another() {
-        let lanes = [Arrivals::of_lanes(2), Arrivals::of_lanes(2)];
+        let lanes = [Arrivals::of_lane(), Arrivals::of_lane()];
+        add_parts(std::iter::empty(), lanes.iter());
         let shares = |arrived: [u64; 2]| {
             lanes.iter().zip(arrived).for_each(|(lane, bps)| lane.note(bps / 8));
             divide_receiving(&lanes.each_ref(), MOST_BPS, Duration::from_secs(1));
@@ -130,6 +142,16 @@ mod tests {
         assert_eq!(shares([96_875_000, 3_125_000]), [50_000_000; 2]);
         // Nobody needs more than he has.
         assert_eq!(shares([1_000_000, 0]), [50_000_000; 2]);
-        assert_eq!(Arrivals::of_lanes(3).share_of(0), 0);
+        assert_eq!(Arrivals::of_lane().share_of(0), 0);
+    }
+
+    #[test]
+    fn lanes_that_are_added_have_a_little_and_never_nothing() {
+        let lanes = [(); 4].map(|()| Arrivals::of_lane());
+        let shares = || lanes.each_ref().map(|lane| lane.share_of(MOST_BPS));
+        add_parts(std::iter::empty(), lanes[..1].iter());
+        assert_eq!(shares()[0], MOST_BPS);
+        add_parts(lanes[..1].iter(), lanes[1..].iter());
+        assert_eq!(shares(), [95_312_500, 1_562_500, 1_562_500, 1_562_500]);
     }
 }

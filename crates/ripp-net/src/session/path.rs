@@ -4,7 +4,7 @@
 //! Invariant: an address that has answered no challenge, and that the control channel is not spoken with, is sent at most three times what came
 //! from there (RFC 9000, section 8.1).
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use visapult_ripp::time::Time;
@@ -70,6 +70,23 @@ pub(super) struct Told {
     pub(super) is_reached: bool,
     pub(super) peer: SocketAddr,
     pub(super) rtt: Duration,
+}
+
+impl Told {
+    /// A lane at `port`, of a listener that was reached at `reached`, and has said that the lane is `elsewhere`.
+    pub(super) fn at(reached: SocketAddr, elsewhere: Option<IpAddr>, port: u16, rtt: Duration) -> Self {
+        let ip = elsewhere.filter(|ip| !ip.is_multicast() && !ip.is_unspecified()).unwrap_or(reached.ip());
+        let is_reached = ip.to_canonical() == reached.ip().to_canonical();
+        Self { peer: on_link_of(reached, ip, port), rtt, is_reached }
+    }
+}
+
+/// A port at `ip`, which is on the link where the listener was reached if it means anything on one link only.
+fn on_link_of(reached: SocketAddr, ip: IpAddr, port: u16) -> SocketAddr {
+    match (ip, reached) {
+        (IpAddr::V6(ip), SocketAddr::V6(reached)) => SocketAddrV6::new(ip, port, 0, reached.scope_id()).into(),
+        _ => SocketAddr::new(ip, port),
+    }
 }
 
 impl Path {

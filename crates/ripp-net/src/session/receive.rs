@@ -13,9 +13,10 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, Frame, LEAST_DATAGRAM, Report, TAG};
 
 use super::lane::{LaneLink, Validated};
+use super::parts::divide_sending;
 use super::place::{Piece, hold, place_run};
 use super::shared::{Out, Shared};
-use super::{Options, controller};
+use super::{Options, controller, lanes};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena};
 
 const IDLE: Duration = Duration::from_millis(100);
@@ -31,8 +32,8 @@ const SWALLOWED_REPORTS: u32 = 20;
 const SWALLOWED_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Receives on lane `index` until the session ends.
-pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
-    let link = Arc::clone(&shared.links()[index]);
+pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize, options: &Options) {
+    link.clocks[0].set();
     let most_rate_bps = link.arrivals.share_of(shared.most_receive_bps());
     let credit = Credit { most_rate_bps, ..Credit::default() };
     let now = shared.now();
@@ -42,7 +43,7 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
         options,
         lane_in: LaneIn::new(link.receive_secret.clone(), credit, now),
         sealer: Sealer::new(link.send_secret.clone()),
-        link: &link,
+        link,
         is_open: false,
         is_valid: false,
         swallowed: Swallowed::default(),
@@ -80,9 +81,8 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, options: &Options) {
 
 /// The others go on with what a lane had under way that is of no more use; without any the session ends.
 fn lose(shared: &Shared, index: usize, why: &str) {
-    let links = shared.links();
-    links[index].close();
-    if links.iter().all(|link| link.is_closed()) && !shared.streams.are_on() {
+    shared.links().skip(index).take(1).for_each(|link| link.close());
+    if shared.links().all(|link| link.is_closed()) && !shared.streams.are_on() {
         shared.end(Some(&format!("lane {index} {why}")));
         return;
     }
@@ -196,14 +196,16 @@ impl Thread<'_> {
         if let Some(lane) = &mut out.lanes[self.index] {
             lane.set_sizes(sizes);
         } else {
-            let lanes = self.shared.links().len() as u64;
-            let controller = controller(self.options, lanes, validated.rtt, sizes);
+            let lanes = self.shared.links().count() as u64;
+            let controller = controller(self.options, validated.rtt, sizes);
             let numbers = Arc::clone(&self.link.numbers);
-            let lane = LaneOut::new(numbers, sizes, controller, validated.rtt, now).within(self.shared.limits);
+            let lane = LaneOut::new(numbers, sizes, controller, validated.rtt, now);
             // Lanes that it gives less or more tell so with their first report.
             let share_bps = out.peer_most_bps.div_ceil(lanes);
-            out.lanes[self.index] = Some(lane.to_receiver_of(share_bps));
-            out.limit_lanes();
+            let lane = lane.within(self.shared.limits.of_lane(self.index)).to_receiver_of(share_bps);
+            // Those beside the first wait until they are heard, and the rate is known.
+            out.lanes[self.index] = Some(if self.index == 0 { lane } else { lane.asleep() });
+            divide_sending(&mut out);
         }
         drop(out);
         self.shared.wake_senders();
@@ -341,8 +343,11 @@ impl Thread<'_> {
         let waits_for_pacer = lane.waits_for_pacer();
         sending.on_settled();
         self.shared.pump_out(&mut out);
+        let woken = lanes::wake(self.shared, &mut out);
         drop(out);
-        if !waits_for_pacer {
+        if woken {
+            self.shared.wake_senders();
+        } else if !waits_for_pacer {
             self.link.work.notify_all();
         }
     }

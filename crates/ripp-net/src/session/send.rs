@@ -22,8 +22,8 @@ const WITHOUT_PATH: Duration = Duration::from_millis(50);
 const FULL_QUEUE: Duration = Duration::from_millis(20);
 
 /// Sends on lane `index` until the session or the lane ends.
-pub(super) fn run(shared: &Arc<Shared>, index: usize) {
-    let link = &shared.links()[index];
+pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize) {
+    link.clocks[1].set();
     let mut lane = Lane {
         link,
         sealer: Sealer::new(link.send_secret.clone()),

@@ -5,13 +5,13 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{Message, reason};
+use visapult_ripp::control::{MOST_LANES, Message, reason};
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::memory::Limits;
 use visapult_ripp::receiving::{ReceiveEvent, Receiving};
@@ -20,7 +20,9 @@ use visapult_ripp::time::Time;
 
 use super::digest::{DigestKeys, Job};
 use super::lane::LaneLink;
+use super::lanes::Material;
 use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room, Sink, Source};
+use super::parts::{add_parts, divide_sending};
 use super::place::place_held;
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, Rate, SessionError};
@@ -107,7 +109,11 @@ pub(super) struct Shared {
     offered: Arc<AtomicUsize>,
     /// None before the listener has admitted the session, nor links.
     digest_keys: OnceLock<DigestKeys>,
-    links: OnceLock<Vec<Arc<LaneLink>>>,
+    material: OnceLock<Material>,
+    /// Filled from the first on, as lanes are added.
+    links: [OnceLock<Arc<LaneLink>>; MOST_LANES as usize],
+    /// Lanes that there may come to be, as both ends have agreed.
+    most_lanes: AtomicU16,
     pub(super) streams: Streams,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// How long it took to begin.
@@ -135,7 +141,7 @@ struct Backlog {
 impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Session")
-            .field("lanes", &self.links().len())
+            .field("lanes", &self.links().count())
             .field("over", &self.is_over())
             .finish_non_exhaustive()
     }
@@ -174,7 +180,9 @@ impl Shared {
             backlog: Mutex::default(),
             offered: Arc::default(),
             digest_keys: OnceLock::new(),
-            links: OnceLock::new(),
+            material: OnceLock::new(),
+            links: [const { OnceLock::new() }; MOST_LANES as usize],
+            most_lanes: AtomicU16::new(limits.lanes),
             streams: Streams::of(options),
             threads: Mutex::default(),
             setup: OnceLock::new(),
@@ -211,8 +219,29 @@ impl Shared {
     }
 
     /// The lanes' sockets and paths.
-    pub(super) fn links(&self) -> &[Arc<LaneLink>] {
-        self.links.get().map_or(&[], Vec::as_slice)
+    pub(super) fn links(&self) -> impl Iterator<Item = &Arc<LaneLink>> {
+        self.links.iter().map_while(OnceLock::get)
+    }
+
+    /// What lanes are made of, once that is known.
+    pub(super) fn material(&self) -> Option<&Material> {
+        self.material.get()
+    }
+
+    /// Tells what lanes are made of, once.
+    pub(super) fn set_material(&self, material: Material) -> &Material {
+        self.material.get_or_init(|| material)
+    }
+
+    /// Lanes that there may come to be.
+    pub(super) fn most_lanes(&self) -> u16 {
+        self.most_lanes.load(Ordering::Relaxed)
+    }
+
+    /// The other end lets there come to be so many lanes; no more than this end does.
+    pub(super) fn agree_on_most_lanes(&self, theirs: Option<u16>) {
+        let most = theirs.unwrap_or(1).min(self.limits.most_lanes());
+        self.most_lanes.fetch_max(most, Ordering::Relaxed);
     }
 
     /// Gives the session the keys of digests, once, before objects are accepted.
@@ -225,13 +254,19 @@ impl Shared {
         self.digest_keys.get().ok_or_else(|| io::Error::other("the session has not begun"))
     }
 
-    /// Gives the session its lanes, once.
-    pub(super) fn set_links(&self, links: Vec<Arc<LaneLink>>) {
+    /// Adds lanes, and says the number of the first of them.
+    pub(super) fn add_links(&self, links: &[Arc<LaneLink>]) -> usize {
         let mut out = self.out();
-        out.lanes.resize_with(links.len(), || None);
-        out.parts = vec![1.0 / links.len().max(1) as f64; links.len()];
-        drop(out);
-        let _ = self.links.set(links);
+        let (first, all) = (out.lanes.len(), out.lanes.len() + links.len());
+        add_parts(self.links().map(|link| &link.arrivals), links.iter().map(|link| &link.arrivals));
+        for (place, link) in self.links[first..].iter().zip(links) {
+            // Nobody else adds any while we hold the lock.
+            let _ = place.set(Arc::clone(link));
+        }
+        out.lanes.resize_with(all, || None);
+        // What is bounded is divided anew when they begin to send.
+        out.parts.resize(all, if first == 0 { 1.0 / all.max(1) as f64 } else { 0.0 });
+        first
     }
 
     /// Starts a thread that ends when the session does.
@@ -276,7 +311,7 @@ impl Shared {
         }
         out.most_send_bps = send_bps;
         out.pace.set_share(self.now(), send_bps);
-        out.limit_lanes();
+        divide_sending(&mut out);
         drop(out);
         self.wake_senders();
     }
@@ -302,7 +337,7 @@ impl Shared {
 
     /// Waits until all lanes have a valid path, or one has and half of the patience is gone; false if none has after all of it.
     pub(super) fn wait_for_lanes(&self, patience: Duration) -> bool {
-        self.wait_for(self.links().len(), patience / 2) || self.wait_for(1, patience / 2)
+        self.wait_for(self.links().count(), patience / 2) || self.wait_for(1, patience / 2)
     }
 
     fn wait_for(&self, enough: usize, patience: Duration) -> bool {
@@ -313,7 +348,7 @@ impl Shared {
 
     /// Wakes what sends: there is something to do.
     pub(super) fn wake_senders(&self) {
-        self.links().iter().for_each(|link| link.work.notify_all());
+        self.links().for_each(|link| link.work.notify_all());
         self.streams.wake();
     }
 

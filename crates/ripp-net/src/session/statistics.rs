@@ -85,7 +85,7 @@ pub(super) fn gather(shared: &Shared) -> Statistics {
     let (outgoing, retired) = (out.sending.live(), out.retired);
     drop(out);
     let received_bytes = shared.received_bytes.load(std::sync::atomic::Ordering::Relaxed);
-    let received = shared.links().iter().map(|link| link.arrivals.datagrams());
+    let received = shared.links().map(|link| link.arrivals.datagrams());
     let (received_datagrams, missing_datagrams) =
         received.fold((0, 0), |(came, missing), lane| (came + lane.0, missing + lane.1));
     let incoming = shared.incoming().receiving.live();

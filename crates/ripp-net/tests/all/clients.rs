@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Listener, ListenerOptions, Member, MemorySink, Mode, Options, Rate, RippUrl,
+    Authorities, Clients, Identity, Lanes, Listener, ListenerOptions, Member, MemorySink, Mode, Options, Rate, RippUrl,
     Session, SessionError, Token, Transport, Trust,
 };
 
@@ -44,7 +44,7 @@ fn a_known_certificate_needs_no_token() {
 fn further_streams_are_known_by_the_certificate_too() {
     let client = self_signed();
     let (listener, url) = listener(&client, None, Options::default());
-    let tcp = Options { transport: Some(Transport::Tcp), lanes: 3, ..Options::default() };
+    let tcp = Options { transport: Some(Transport::Tcp), lanes: Lanes::Exactly(3), ..Options::default() };
     let dialled = dial(&url, Some(&client), &tcp).unwrap();
     let taken = listener.accept(PATIENCE).unwrap().unwrap();
     eventually("three streams", || taken.statistics().lanes.len() == 3);
@@ -110,7 +110,7 @@ fn lanes_are_spread_over_the_local_addresses_of_both_ends() {
     let client = self_signed();
     let there = Options { local: addresses(["127.0.0.3", "127.0.0.4"]), ..Options::default() };
     let (listener, url) = listener(&client, None, there);
-    let here = Options { local: addresses(["127.0.0.1", "127.0.0.2"]), lanes: 4, ..Options::default() };
+    let here = Options { local: addresses(["127.0.0.1", "127.0.0.2"]), lanes: Lanes::Exactly(4), ..Options::default() };
     let sender = dial(&url, Some(&client), &Options { transport: Some(Transport::Udp), ..here }).unwrap();
     let receiver = listener.accept(PATIENCE).unwrap().unwrap();
     eventually("four lanes at both ends", || [&sender, &receiver].iter().all(|end| end.statistics().lanes.len() == 4));

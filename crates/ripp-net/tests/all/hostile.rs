@@ -32,6 +32,7 @@ fn hello(url: &RippUrl) -> Hello {
         plain_secret: None,
         most_bps: None,
         room: 0,
+        most_lanes: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use visapult_ripp_net::perf::{self, Amount, Report};
 use visapult_ripp_net::{
-    Clients, Listener, ListenerOptions, Memory, Mode, Options, PolicyFile, Rate, Session, SessionError, Token,
+    Clients, Lanes, Listener, ListenerOptions, Memory, Mode, Options, PolicyFile, Rate, Session, SessionError, Token,
     Transport, Trust,
 };
 
@@ -72,7 +72,7 @@ fn a_fixed_rate_is_cut_to_what_the_senders_policy_allows() {
 fn a_rate_that_is_found_is_cut_to_what_the_receivers_policy_allows() {
     let folder = tempfile::tempdir().unwrap();
     let listening = options(folder.path(), "[[path]]\nto = \"127.0.0.1\"\nmost_receive = \"20M\"\n");
-    let report = measured(&Options { lanes: 3, ..Options::default() }, listening);
+    let report = measured(&Options { lanes: Lanes::Exactly(3), ..Options::default() }, listening);
     // What leaves before the receiver's first report is bounded by its first credit, not by its rate.
     assert!(report.policy.receiver.is_some() && report.policy.sender.is_none());
     assert_eq!(report.limited_by, "policy");
@@ -118,11 +118,11 @@ const LITTLE: &str = "[[path]]\nto = \"127.0.0.1\"\nmemory = \"32MiB\"\n";
 #[test]
 fn with_little_memory_at_either_end_there_are_as_many_lanes_as_it_has_room_for() {
     let folder = tempfile::tempdir().unwrap();
-    let many = Options { lanes: 64, ..Options::default() };
+    let many = Options { lanes: Lanes::Exactly(64), ..Options::default() };
     let room = usize::from(Memory::LEAST.limits(64).lanes);
     assert!((2..64).contains(&room));
     let there = measured(&many, options(folder.path(), LITTLE));
-    let here = measured(&Options { lanes: 64, ..options(folder.path(), LITTLE) }, Options::default());
+    let here = measured(&Options { lanes: Lanes::Exactly(64), ..options(folder.path(), LITTLE) }, Options::default());
     assert_eq!((there.lanes, here.lanes), (room, room));
     let asked = Options { memory: Some(Memory::LEAST), ..many };
     assert_eq!(measured(&asked, Options::default()).lanes, room);
@@ -131,7 +131,7 @@ fn with_little_memory_at_either_end_there_are_as_many_lanes_as_it_has_room_for()
 #[test]
 fn with_little_memory_there_are_as_many_streams_as_it_has_room_for() {
     let folder = tempfile::tempdir().unwrap();
-    let many = Options { lanes: 16, transport: Some(Transport::Tcp), ..Options::default() };
+    let many = Options { lanes: Lanes::Exactly(16), transport: Some(Transport::Tcp), ..Options::default() };
     let report = measured(&many, options(folder.path(), LITTLE));
     assert_eq!((report.transport, report.lanes), (Transport::Tcp, usize::from(Memory::LEAST.limits(16).streams)));
 }

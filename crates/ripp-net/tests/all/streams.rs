@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::perf::{self, Amount, Request};
 use visapult_ripp_net::{
-    Clients, ControlEvent, ControlLink, ControlReceiver, ControlSender, Identity, Listener, ListenerOptions, Memory,
-    MemorySink, Mode, Options, Rate, RippUrl, Session, SessionError, Sink, Statistics, Token, Transport, Trust,
+    Clients, ControlEvent, ControlLink, ControlReceiver, ControlSender, Identity, Lanes, Listener, ListenerOptions,
+    Memory, MemorySink, Mode, Options, Rate, RippUrl, Session, SessionError, Sink, Statistics, Token, Transport, Trust,
 };
 
 use crate::common::{Failing, eventually, next_offer};
@@ -24,7 +24,7 @@ fn listener(session: Options) -> Listener {
 }
 
 fn streams(lanes: u16) -> Options {
-    Options { lanes, transport: Some(Transport::Tcp), ..Options::default() }
+    Options { lanes: Lanes::Exactly(lanes), transport: Some(Transport::Tcp), ..Options::default() }
 }
 
 fn dial(url: &RippUrl, options: &Options) -> Result<Session, SessionError> {

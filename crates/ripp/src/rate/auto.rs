@@ -71,7 +71,7 @@ enum Phase {
 }
 
 /// The controller that finds the rate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Auto {
     phase: Phase,
     /// What the path is taken to carry, in bits per second of IP packets.
@@ -80,8 +80,6 @@ pub struct Auto {
     most_bps: f64,
     /// Nobody else has a share in the path.
     dedicated: bool,
-    /// Lanes that begin on the path at the same time, this one among them.
-    lanes: u32,
     /// Loss that does not depend on the rate.
     random_loss: f64,
     queue_before_s: f64,
@@ -116,7 +114,6 @@ impl Auto {
             rate_bps,
             most_bps,
             dedicated: false,
-            lanes: 1,
             random_loss: 0.0,
             queue_before_s: 0.0,
             standing: 0,
@@ -139,11 +136,26 @@ impl Auto {
         self
     }
 
-    /// The same beside others that begin with it, so many in all: what a train shows is there for all of them.
-    #[must_use]
-    pub fn among(mut self, lanes: u32) -> Self {
-        self.lanes = lanes.max(1);
-        self
+    /// Knows of the path what the controller of another lane does.
+    pub(super) fn learn(&mut self, from: &Self) {
+        let own = std::mem::replace(self, from.clone());
+        (self.most_bps, self.causes, self.route) = (own.most_bps, own.causes, Route::default());
+    }
+
+    /// Goes on at this rate, because others send beside it from here on.
+    pub(super) fn go_on_at(&mut self, bps: f64) {
+        self.path_bps = bps;
+        (self.before_cut_bps, self.queued_before) = (0.0, None);
+        (self.standing, self.suspicious, self.watched, self.void_probes) = (0, false, 0, 0);
+        if !matches!(self.phase, Phase::Share { .. }) {
+            self.phase = Phase::Hold { rounds: PROBE_EVERY };
+        }
+        self.set_rate(bps);
+    }
+
+    /// What the path is taken to carry of it.
+    pub(super) const fn path_bps(&self) -> f64 {
+        self.path_bps
     }
 
     pub(super) fn set_most(&mut self, most_bps: u64) {
@@ -163,10 +175,6 @@ impl Auto {
         self.rate_bps >= self.most_bps
     }
 
-    pub(super) const fn lanes(&self) -> u32 {
-        self.lanes
-    }
-
     pub(super) const fn causes(&self) -> &Causes {
         &self.causes
     }
@@ -183,7 +191,6 @@ impl Auto {
     }
 
     pub(super) fn on_train(&mut self, train_bps: f64) {
-        let train_bps = train_bps / f64::from(self.lanes);
         if let Phase::Start { expected_bps } = &mut self.phase
             && expected_bps.is_none_or(|before| before < train_bps)
         {

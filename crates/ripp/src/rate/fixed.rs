@@ -15,7 +15,7 @@ const PATIENCE_ROUNDS: u32 = 10;
 const LEAST_RATE: u64 = 16;
 
 /// A fixed rate.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fixed {
     asked_bps: u64,
     rate_bps: u64,

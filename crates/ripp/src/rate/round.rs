@@ -154,6 +154,11 @@ impl RoundMeter {
         self.base = None;
     }
 
+    /// The next round is the first: what is under way was sent otherwise.
+    pub(crate) fn begin_again(&mut self) {
+        *self = Self { base: self.base, last_queue_us: self.last_queue_us, ..Self::default() };
+    }
+
     /// The rate from here on, that of the round that has just begun, and whether it is the rate asked for or the receiver's limit.
     pub fn set_pace(&mut self, paced_bps: u64, capped: bool) {
         if let Some(start) = &mut self.start {

@@ -40,25 +40,27 @@ fn no_more_is_sent_than_is_allowed_however_little_that_is() {
 }
 
 #[test]
-fn lanes_that_begin_together_divide_what_a_train_shows_and_one_that_has_the_path_alone_still_finds_it() {
-    let mut four: Vec<_> = (0..4).map(|_| Auto::new(1_000_000, None).among(4)).collect();
-    four.iter_mut().for_each(|auto| auto.on_train(1e8));
-    let sum: u64 = four.iter().map(Auto::rate_bps).sum();
-    assert_eq!(sum, (1e8 * FIRST_SHARE) as u64);
-    let alone = &mut four[0];
-    let mut sent = alone.rate_bps() as f64;
+fn what_one_has_found_another_goes_on_from_and_neither_sends_more_than_its_part() {
+    let mut found = Auto::new(1_000_000, None);
+    (0..40).for_each(|_| {
+        found.on_round(&round_over(1e8, &found));
+    });
+    assert!(!found.is_starting() && found.path_bps > 9e7, "{}", found.path_bps);
+    let mut other = Auto::new(1_000_000, Some(80_000_000));
+    other.learn(&found);
+    [&mut other, &mut found].into_iter().for_each(|auto| auto.go_on_at(5e7));
+    assert_eq!((found.rate_bps(), other.rate_bps(), other.most_bps()), (50_000_000, 50_000_000, 80_000_000));
+    assert!(!other.is_starting() && matches!(found.phase, Phase::Hold { .. }));
+    // Alone on the path it finds the rest again, as far as it may.
+    let mut sent = other.rate_bps() as f64;
     for _ in 0..20 {
         // What arrives in a round was sent in the one before.
-        let now = alone.rate_bps() as f64;
-        alone.on_round(&Round {
-            paced_bps: sent,
-            sent_bps: sent,
-            delivered_bps: sent.min(1e8),
-            ..round_over(1e8, &Auto::new(sent as u64, None))
-        });
+        let now = other.rate_bps() as f64;
+        let before = round_over(1e8, &Auto::new(sent as u64, None));
+        other.on_round(&Round { paced_bps: sent, sent_bps: sent, delivered_bps: sent.min(1e8), ..before });
         sent = now;
     }
-    assert!(alone.path_bps > 9e7, "{}", alone.path_bps);
+    assert!(other.path_bps > 7.5e7, "{}", other.path_bps);
 }
 
 #[test]
