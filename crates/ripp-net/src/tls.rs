@@ -15,6 +15,9 @@ use rustls::{
     SignatureScheme, version,
 };
 
+#[cfg(target_arch = "x86_64")]
+use visapult_ripp::cipher::is_ring_faster;
+
 use crate::control::{ALPN, ALPN_GREETED, ControlError};
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
@@ -121,8 +124,15 @@ pub(crate) fn named(cause: &Error, peer: &str) -> ControlError {
     }
 }
 
+/// What records are sealed with is of the faster library, as datagrams are; all else is aws-lc's.
 fn provider() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
+    let provider = aws_lc_rs::default_provider();
+    #[cfg(target_arch = "x86_64")]
+    if is_ring_faster() {
+        let cipher_suites = rustls::crypto::ring::default_provider().cipher_suites;
+        return Arc::new(CryptoProvider { cipher_suites, ..provider });
+    }
+    Arc::new(provider)
 }
 
 /// Another certificate than the pinned one.

@@ -115,6 +115,15 @@ impl PacketKey {
     }
 }
 
+/// Whether ring seals and opens faster than aws-lc here.
+#[must_use]
+pub fn is_ring_faster() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return wide::alone_at_256_bits();
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use ring::aead::{AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
