@@ -91,8 +91,11 @@ describe("a live simulation", () => {
 
   test("pausing holds the step, stepping goes to the next", async () => {
     await page.locator(".stage").focus();
+    const spoken = page.locator(".timeline [role=status]");
+    assert.equal(await spoken.textContent(), "Following the newest step");
     await page.keyboard.press("Space");
     await until(page, (v) => v.wantedStep !== null && v.shown.step === v.wantedStep && v.steps.last > v.wantedStep + 1);
+    assert.equal(await spoken.textContent(), "Paused");
     await settled(page);
     const held = await page.evaluate(() => window.visapult.wantedStep);
     // Finer bricks of the step may still come; other steps do not.

@@ -205,6 +205,19 @@ describe("a file", () => {
     await page.close();
   });
 
+  test("a page whose messages the program cannot read leaves it alone, and what to do is said once", async () => {
+    const rubbish = () => {
+      const { send } = WebSocket.prototype;
+      WebSocket.prototype.send = function () {
+        send.call(this, new Uint8Array([64, 0x7b, 0xff]));
+      };
+    };
+    const page = await openPage(here.browser, here.server.url, { before: rubbish });
+    await page.getByText(/^The program cannot read what this page sends \(.*View.*\): .* Reload the page/).waitFor();
+    assert.equal(await page.evaluate(() => window.visapult.stats.connection), "unreadable");
+    await page.close();
+  });
+
   test("a program whose data the page cannot read is left alone, and what to do is said once", async () => {
     const page = await here.open({ before: inWorkers(`(${damage})()`) });
     await page.getByText(/^This page cannot read what the program sends \(.*13.*\): .* Reload the page/).waitFor();

@@ -81,29 +81,50 @@ pub(crate) async fn data_socket(
     upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(open, group, socket))
 }
 
+/// Why a connection is closed for what the page did or said.
+struct Breach {
+    /// Of WebSocket.
+    code: u16,
+    why: String,
+}
+
+impl Breach {
+    /// It said what cannot be read, and would again.
+    fn unreadable(cause: impl ToString) -> Self {
+        Self { code: close_code::INVALID, why: cause.to_string() }
+    }
+
+    /// It broke a rule, and may do better another time.
+    fn of_rule(why: impl ToString) -> Self {
+        Self { code: close_code::POLICY, why: why.to_string() }
+    }
+}
+
 async fn run_session(served: Served, id: String, right: Right, socket: WebSocket) {
     let (writer, mut reader) = socket.split();
     let (control, messages) = mpsc::channel(CONTROL_QUEUE);
     let closing = control.clone();
     let writing = tokio::spawn(write_all(writer, messages));
-    let outcome = match served.registry.place() {
+    match served.registry.place() {
         Some(_place) => session_until_its_end(&served, &id, right, &mut reader, control).await,
-        None => Err("too many sessions are open: close a page and try again".to_owned()),
-    };
-    end(&id, outcome, &closing).await;
+        None => {
+            let full = Breach::of_rule("too many sessions are open: close a page and try again");
+            end(&id, Err(full), &closing).await;
+        }
+    }
     drop(closing);
     let _ = tokio::time::timeout(SILENCE, writing).await;
 }
 
-/// A session until the page leaves (`Ok`) or breaks a rule (`Err` with the reason).
+/// A session until the page leaves or breaks a rule, which it is told.
 async fn session_until_its_end(
     served: &Served,
     id: &str,
     right: Right,
     reader: &mut SplitStream<WebSocket>,
     control: mpsc::Sender<Message>,
-) -> Result<(), String> {
-    let Some((back_end, early)) = back_end_for(&served.shown, reader, &control).await else { return Ok(()) };
+) {
+    let Some((back_end, early)) = back_end_for(&served.shown, reader, &control).await else { return };
     let told = control.clone();
     let sink = Box::new(move |message: Vec<u8>| told.try_send(Message::Binary(message.into())).is_ok());
     let session = Arc::new(back_end.begin_session(id.to_owned(), right, sink));
@@ -111,8 +132,9 @@ async fn session_until_its_end(
     served.registry.add(id.to_owned(), open);
     let outcome = read_views(early, reader, &session, &control, served.patience.first_view).await;
     served.registry.remove(id);
+    // Before its connections for data close: of those the page would only hear that they did.
+    end(id, outcome, &control).await;
     session.close();
-    outcome
 }
 
 /// The back end, waited for if it is to come as long as the page is there to see it, and the last *View* of the page meanwhile.
@@ -151,26 +173,27 @@ async fn run_data(Open { session, control: told }: Open, group: usize, socket: W
         Ok(()) => {
             let heard = read_acks(&mut reader, &session, group).await;
             // The page may not hear of it over this connection: it does over the other one.
-            if let (Err(_), Some(told)) = (&heard, told.upgrade()) {
-                end("session", Err("a connection for data failed".to_owned()), &told).await;
+            if let (Err(Breach { code, .. }), Some(told)) = (&heard, told.upgrade()) {
+                let breach = Breach { code: *code, why: "a connection for data failed".to_owned() };
+                end("session", Err(breach), &told).await;
             }
             heard
         }
-        Err(problem) => Err(problem.to_string()),
+        Err(problem) => Err(Breach::of_rule(problem)),
     };
     end("data", outcome, &control).await;
     drop((session, control));
     let _ = tokio::time::timeout(SILENCE, writing).await;
 }
 
-/// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err` with the reason).
+/// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err`).
 async fn read_views(
     mut early: Option<Bytes>,
     reader: &mut SplitStream<WebSocket>,
     session: &Session,
     control: &mpsc::Sender<Message>,
     first_view_within: Duration,
-) -> Result<(), String> {
+) -> Result<(), Breach> {
     let opened = Instant::now();
     let mut has_view = false;
     loop {
@@ -179,16 +202,16 @@ async fn read_views(
             Some(bytes) => Ok(Some(bytes)),
             None => next_message(reader, limit).await,
         };
-        let Some(bytes) = heard.map_err(|problem| match problem.as_str() {
-            NOTHING_HEARD if !has_view => format!("no View within {first_view_within:?}"),
-            _ => problem,
+        let Some(bytes) = heard.map_err(|breach| match breach.why.as_str() {
+            NOTHING_HEARD if !has_view => Breach::of_rule(format!("no View within {first_view_within:?}")),
+            _ => breach,
         })?
         else {
             return Ok(());
         };
-        match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
+        match FromPage::decode(&bytes).map_err(Breach::unreadable)? {
             FromPage::View(view) => {
-                session.on_view(*view).map_err(|e| e.to_string())?;
+                session.on_view(*view).map_err(Breach::of_rule)?;
                 has_view = true;
             }
             FromPage::Steer(action) => {
@@ -203,18 +226,18 @@ async fn read_views(
             }
             FromPage::Stamps(stamps) => session.on_stamps(&stamps),
             FromPage::Lifelines(asked) => session.on_lifelines(asked),
-            FromPage::Ack(_) => return Err("Ack belongs on a data connection".to_owned()),
+            FromPage::Ack(_) => return Err(Breach::unreadable("Ack belongs on a data connection")),
             FromPage::Unknown(_) => {}
         }
     }
 }
 
-async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group: usize) -> Result<(), String> {
+async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group: usize) -> Result<(), Breach> {
     while let Some(bytes) = next_message(reader, SILENCE).await? {
-        match FromPage::decode(&bytes).map_err(|e| e.to_string())? {
-            FromPage::Ack(ack) => session.on_ack(group, ack).map_err(|e| e.to_string())?,
+        match FromPage::decode(&bytes).map_err(Breach::unreadable)? {
+            FromPage::Ack(ack) => session.on_ack(group, ack).map_err(Breach::of_rule)?,
             FromPage::Unknown(_) => {}
-            _ => return Err("only Acks belong on a data connection".to_owned()),
+            _ => return Err(Breach::unreadable("only Acks belong on a data connection")),
         }
         if session.is_closed() {
             return Ok(());
@@ -223,21 +246,21 @@ async fn read_acks(reader: &mut SplitStream<WebSocket>, session: &Session, group
     Ok(())
 }
 
-/// The next binary message; none when the page has left, the reason when it has broken a rule.
-async fn next_message(reader: &mut SplitStream<WebSocket>, limit: Duration) -> Result<Option<Bytes>, String> {
+/// The next binary message; none when the page has left.
+async fn next_message(reader: &mut SplitStream<WebSocket>, limit: Duration) -> Result<Option<Bytes>, Breach> {
     let until = tokio::time::Instant::now() + limit;
     loop {
         let next = tokio::time::timeout_at(until.max(tokio::time::Instant::now()), reader.next());
         match next.await {
-            Err(_) => return Err(NOTHING_HEARD.to_owned()),
+            Err(_) => return Err(Breach::of_rule(NOTHING_HEARD)),
             Ok(None) | Ok(Some(Ok(Message::Close(_)))) => return Ok(None),
             Ok(Some(Ok(Message::Binary(bytes)))) => return Ok(Some(bytes)),
-            Ok(Some(Ok(Message::Text(_)))) => return Err("text message: this protocol is binary".to_owned()),
+            Ok(Some(Ok(Message::Text(_)))) => return Err(Breach::unreadable("text message: this protocol is binary")),
             // A sign of life: whoever waits for a message begins to wait anew.
             Ok(Some(Ok(Message::Pong(_)))) if limit == SILENCE => return Ok(Some(Bytes::from_static(&[PONG_KIND]))),
             Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
             Ok(Some(Err(problem))) if is_departure(&problem) => return Ok(None),
-            Ok(Some(Err(problem))) => return Err(problem.to_string()),
+            Ok(Some(Err(problem))) => return Err(Breach::of_rule(problem)),
         }
     }
 }
@@ -251,13 +274,13 @@ fn is_departure(problem: &axum::Error) -> bool {
     text.contains("without closing handshake") || text.contains("reset by peer") || text.contains("Broken pipe")
 }
 
-async fn end(who: &str, outcome: Result<(), String>, messages: &mpsc::Sender<Message>) {
-    let Err(mut reason) = outcome else { return };
+async fn end(who: &str, outcome: Result<(), Breach>, messages: &mpsc::Sender<Message>) {
+    let Err(Breach { code, why: mut reason }) = outcome else { return };
     tracing::warn!("closed {who}: {reason}");
     while reason.len() > MOST_REASON_BYTES {
         reason.pop();
     }
-    let frame = CloseFrame { code: close_code::POLICY, reason: reason.into() };
+    let frame = CloseFrame { code, reason: reason.into() };
     let _ = tokio::time::timeout(Duration::from_secs(1), messages.send(Message::Close(Some(frame)))).await;
 }
 

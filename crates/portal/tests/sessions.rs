@@ -194,13 +194,18 @@ fn is_completing(bytes: &[u8], kind: u8) -> bool {
     bytes[0] == kind && bytes[1] & 1 == 1
 }
 
-/// The reason with which the server closes the connection.
+/// The reason with which the server closes the connection, because a rule was broken.
 fn reason_of_close(socket: &mut Socket) -> String {
+    reason_of_close_as(1008, socket)
+}
+
+/// The same with this code: 1007 where what was said cannot be read.
+fn reason_of_close_as(code: u16, socket: &mut Socket) -> String {
     loop {
         match socket.read() {
             Ok(Message::Close(frame)) => {
                 let frame = frame.expect("a reason is given");
-                assert_eq!(u16::from(frame.code), 1008);
+                assert_eq!(u16::from(frame.code), code);
                 return frame.reason.to_string();
             }
             Ok(_) => {}
@@ -386,14 +391,18 @@ fn a_session_one_of_whose_connections_fails_ends_so_that_the_page_opens_both_ane
     next_control(&mut control, FIELD);
     let mut data = open_data(&welcome, 0);
     data.send(Message::Text("hello".into())).unwrap();
-    assert!(reason_of_close(&mut data).contains("binary"));
+    assert!(reason_of_close_as(1007, &mut data).contains("binary"));
     let mut clock = vec![CLOCK];
     clock.extend(br#"{"asked_ms":1.5}"#);
     control.send(Message::Binary(clock.into())).unwrap();
     let reason = loop {
         match control.read().unwrap() {
             Message::Binary(bytes) if bytes[0] == CLOCK_ANSWER => panic!("the session goes on"),
-            Message::Close(frame) => break frame.unwrap().reason.to_string(),
+            Message::Close(frame) => {
+                let frame = frame.unwrap();
+                assert_eq!(u16::from(frame.code), 1007);
+                break frame.reason.to_string();
+            }
             _ => {}
         }
     };
@@ -404,11 +413,11 @@ fn a_session_one_of_whose_connections_fails_ends_so_that_the_page_opens_both_ane
 fn rubbish_is_answered_with_one_reason() {
     let (mut text, _) = open_session();
     text.send(Message::Text("hello".into())).unwrap();
-    assert!(reason_of_close(&mut text).contains("binary"));
+    assert!(reason_of_close_as(1007, &mut text).contains("binary"));
 
     let (mut broken, _) = open_session();
     broken.send(Message::Binary(vec![NOTICE_OF_VIEW, b'{', 0xff].into())).unwrap();
-    assert!(reason_of_close(&mut broken).contains("View"));
+    assert!(reason_of_close_as(1007, &mut broken).contains("View"));
 
     let (mut field, _) = open_session();
     field.send(view(|v| v["field"] = 7.into())).unwrap();

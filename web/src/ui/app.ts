@@ -363,8 +363,12 @@ function refusedWords({ reason }: Refused): string {
   return `The server does not let this page in${reason && `: ${sentence(reason)}`}. It is asked again every half a minute.`;
 }
 
-function unreadableWords({ why }: Unreadable): string {
-  return `This page cannot read what the program sends (${sentence(why)}): they may be of different versions. Reload the page; nothing new comes until then.`;
+function unreadableWords({ by, why }: Unreadable): string {
+  if (by === "browser")
+    return `This browser cannot show the data (${sentence(why)}): use another one, or allow it here.`;
+  const who =
+    by === "page" ? "This page cannot read what the program sends" : "The program cannot read what this page sends";
+  return `${who} (${sentence(why)}): they may be of different versions. Reload the page; nothing new comes until then.`;
 }
 
 function lostWords({ reason, attempt }: Lost): string {

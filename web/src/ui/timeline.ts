@@ -41,6 +41,9 @@ export class Timeline {
   readonly #speed = el("select", { class: "speed", "aria-label": "Speed", title: SPEED });
   readonly #row = el("div", { class: "times" });
   #strides: readonly number[] = [];
+  /** For who does not see the button change: it may have been a key. */
+  readonly #spoken = el("span", { class: "spoken", role: "status" });
+  #wasRunning: boolean | null = null;
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
 
   constructor(actions: TimelineActions) {
@@ -56,7 +59,7 @@ export class Timeline {
     this.#speed.addEventListener("change", () => actions.chooseStride(Number(this.#speed.value)));
     this.#live.addEventListener("click", () => actions.follow());
     this.#row.append(this.#back, this.#play, this.#forward, this.#speed, this.#slider, this.#text, this.#live);
-    this.element = el("div", { class: "timeline", role: "group", "aria-label": "Time" }, this.#row);
+    this.element = el("div", { class: "timeline", role: "group", "aria-label": "Time" }, this.#row, this.#spoken);
   }
 
   show(state: TimelineState): void {
@@ -65,6 +68,7 @@ export class Timeline {
     const still = steps.last === steps.first && !state.live;
     this.element.hidden = still;
     setIcon(this.#play, running ? "Pause" : "Play", running ? icons.pause : icons.play);
+    this.#tell(running, step === null);
     this.#play.title = `${running ? "Pause" : "Play"} (Space)`;
     this.#slider.min = String(steps.first);
     this.#slider.max = String(steps.last);
@@ -80,6 +84,15 @@ export class Timeline {
     setAttributes(this.#text, { "aria-live": running ? "off" : "polite" });
     setText(this.#text, words);
     this.#slider.setAttribute("aria-valuetext", words);
+  }
+
+  /** Whether it goes on, when that changes. */
+  #tell(running: boolean, follows: boolean): void {
+    const runningWords = follows ? "Following the newest step" : "Playing";
+    if (this.#wasRunning !== null && this.#wasRunning !== running) {
+      setText(this.#spoken, running ? runningWords : "Paused");
+    }
+    this.#wasRunning = running;
   }
 
   /** That of a link may be none of those that are offered. */

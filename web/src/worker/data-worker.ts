@@ -1,7 +1,7 @@
 /** One data connection: receives bulk messages, acknowledges them, decodes them and hands them to the page. */
 import { BrickJoiner, decodeFaceTile, decodeSegments, decodeTile, type Joined, readyUnpacking } from "../volume/index";
 import { encodeAck, parseBulk, readyZstd, unpackStillTile, WireError } from "../wire/index";
-import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
+import { type Arrival, type BulkPart, type FromWorker, type ToWorker, UNREADABLE } from "./messages";
 
 interface WorkerScope {
   postMessage(message: FromWorker, transfer: Transferable[]): void;
@@ -25,7 +25,11 @@ scope.onmessage = async ({ data }) => {
   try {
     await ready;
   } catch (error) {
-    return send({ epoch: data.epoch, type: "closed", reason: `this browser does not run WebAssembly: ${error}` });
+    const { epoch } = data;
+    // Where it runs WebAssembly, what did not come may come another time.
+    if (typeof WebAssembly === "object")
+      return send({ epoch, type: "closed", reason: `a part of this page: ${error}` });
+    return send({ epoch, type: "unreadable", by: "browser", why: "it does not run WebAssembly" });
   }
   if (asked === data) socket = open(data.url, data.epoch);
 };
@@ -44,7 +48,9 @@ function open(url: string, epoch: number): WebSocket {
   opened.onopen = () => clearTimeout(giveUp);
   opened.onclose = ({ reason, code }) => {
     clearTimeout(giveUp);
-    if (socket === opened) send({ epoch, type: "closed", reason: reason || closeWords(code) });
+    if (socket !== opened) return;
+    if (code === UNREADABLE) send({ epoch, type: "unreadable", by: "program", why: reason });
+    else send({ epoch, type: "closed", reason: reason || closeWords(code) });
   };
   opened.onmessage = ({ data }: MessageEvent<unknown>) => {
     if (socket !== opened) return;
@@ -70,7 +76,7 @@ function closeWords(code: number): string {
 function refuse(opened: WebSocket, epoch: number, why: string): void {
   socket = null;
   opened.close(4008, why.slice(0, 100));
-  send({ epoch, type: "unreadable", why });
+  send({ epoch, type: "unreadable", by: "page", why });
 }
 
 function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival: Arrival): void {

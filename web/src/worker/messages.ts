@@ -66,9 +66,15 @@ export interface Arrival {
 }
 
 /** From a worker to the page; `epoch` is that of the connection it is about, so that a late one can be told. */
+/** Who cannot read what is said: the page, the program, or the browser that is to run the page. */
+export type Reader = "page" | "program" | "browser";
+
+/** A server closes connections with this code where it cannot read what came over them (RFC 6455: invalid payload). */
+export const UNREADABLE = 1007;
+
 export type FromWorker = { readonly epoch: number } & (
   | { readonly type: "closed"; readonly reason: string }
-  | { readonly type: "unreadable"; readonly why: string }
+  | { readonly type: "unreadable"; readonly by: Reader; readonly why: string }
   | { readonly type: "received"; readonly bytes: number }
   | { readonly type: "part"; readonly part: BulkPart; readonly arrival: Arrival }
 );

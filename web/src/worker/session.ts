@@ -9,7 +9,7 @@ import {
   WireError,
 } from "../wire/index";
 import { Heartbeat } from "./heartbeat";
-import type { Arrival, BulkPart, FromWorker, ToWorker } from "./messages";
+import { type Arrival, type BulkPart, type FromWorker, type Reader, type ToWorker, UNREADABLE } from "./messages";
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
@@ -29,9 +29,10 @@ export interface Refused {
   readonly reason: string;
 }
 
-/** The server sends what this page cannot read, and would again: it is left alone. */
+/** One end says what the other cannot read, and would again: the server is left alone. */
 export interface Unreadable {
   readonly kind: "unreadable";
+  readonly by: Reader;
   readonly why: string;
 }
 
@@ -118,9 +119,10 @@ export class Session {
       wasOpen = true;
       clearTimeout(giveUp);
     };
-    socket.onclose = async ({ reason }) => {
+    socket.onclose = async ({ code, reason }) => {
       clearTimeout(giveUp);
       if (socket !== this.#socket) return;
+      if (code === UNREADABLE) return this.#giveUp("program", reason);
       const refused = wasOpen ? null : await this.#refusal();
       if (socket !== this.#socket) return;
       if (refused) this.#refuse(refused);
@@ -176,7 +178,7 @@ export class Session {
       this.#events.onWelcome(message);
       this.#flush();
     } catch (error) {
-      this.#giveUp(error instanceof WireError ? error.message : String(error));
+      this.#giveUp("page", error instanceof WireError ? error.message : String(error));
     }
   }
 
@@ -207,7 +209,7 @@ export class Session {
         case "closed":
           return this.#lose(data.reason);
         case "unreadable":
-          return this.#giveUp(data.why);
+          return this.#giveUp(data.by, data.why);
       }
     };
     worker.onerror = () => this.#replace(worker);
@@ -242,9 +244,9 @@ export class Session {
     this.#retry(refused, RETRY_REFUSED_MS);
   }
 
-  #giveUp(why: string): void {
+  #giveUp(by: Reader, why: string): void {
     this.#close();
-    this.#events.onState({ kind: "unreadable", why });
+    this.#events.onState({ kind: "unreadable", by, why });
   }
 
   #close(): void {

@@ -54,6 +54,22 @@ test("one that opens is kept, however long nothing comes over it", async () => {
   expect([told, FakeSocket.made[0].isClosed]).toEqual([[], false]);
 });
 
+test("one that the server closes because it cannot read what came is not lost, and so it is told", async () => {
+  await open(7);
+  FakeSocket.made[0].onopen?.();
+  FakeSocket.made[0].onclose?.({ code: 1007, reason: "only Acks belong here" });
+  expect(told).toEqual([{ epoch: 7, type: "unreadable", by: "program", why: "only Acks belong here" }]);
+});
+
+test("where the browser runs no WebAssembly nothing is opened, and that is told", async () => {
+  vi.resetModules();
+  vi.stubGlobal("WebAssembly", undefined);
+  await import("../../src/worker/data-worker");
+  await open(7);
+  expect(told).toEqual([{ epoch: 7, type: "unreadable", by: "browser", why: "it does not run WebAssembly" }]);
+  expect(FakeSocket.made.length).toBe(0);
+});
+
 test("of one that was given up for another nothing is told", async () => {
   await open(7);
   await open(8);
@@ -68,6 +84,6 @@ test("what cannot be read is told once, and the connection closed", async () => 
   socket.onopen?.();
   for (let time = 0; time < 2; time++) socket.onmessage?.({ data: Uint8Array.of(16, 0, 0).buffer });
   const unreadable = told.filter(({ type }) => type !== "received");
-  expect(unreadable).toEqual([{ epoch: 7, type: "unreadable", why: expect.stringContaining("bricks") }]);
+  expect(unreadable).toEqual([{ epoch: 7, type: "unreadable", by: "page", why: expect.stringContaining("bricks") }]);
   expect(socket.isClosed).toBe(true);
 });

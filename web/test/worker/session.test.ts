@@ -37,7 +37,7 @@ class FakeSocket {
   readyState = FakeSocket.OPEN;
   onopen: (() => void) | null = null;
   onmessage: ((event: { data: unknown }) => void) | null = null;
-  onclose: ((event: { reason: string }) => void) | null = null;
+  onclose: ((event: { code?: number; reason: string }) => void) | null = null;
   constructor() {
     FakeSocket.opened.push(this);
   }
@@ -159,10 +159,21 @@ test("what a page cannot read of the data is told once, and the server is left a
   welcome(2);
   const [worker, other] = FakeWorker.running;
   const why = "brick 0: 20 bytes where 30 are due";
-  for (const { onmessage } of [worker, other]) onmessage?.({ data: { epoch: 1, type: "unreadable", why } });
+  for (const { onmessage } of [worker, other]) onmessage?.({ data: { epoch: 1, type: "unreadable", by: "page", why } });
   await vi.advanceTimersByTimeAsync(600_000);
-  expect(states.slice(2)).toEqual([{ kind: "unreadable", why }]);
+  expect(states.slice(2)).toEqual([{ kind: "unreadable", by: "page", why }]);
   expect([FakeSocket.opened.length, worker.told, other.told]).toEqual([1, ["open", "close"], ["open", "close"]]);
+});
+
+test("a server that cannot read what the page says is left alone, and that is told", async () => {
+  const states: ConnectionState[] = [];
+  start((state) => states.push(state));
+  FakeSocket.opened[0].onopen?.();
+  welcome(1);
+  FakeSocket.opened[0].onclose?.({ code: 1007, reason: "View: unknown proxy" });
+  await vi.advanceTimersByTimeAsync(600_000);
+  expect(states.at(-1)).toEqual({ kind: "unreadable", by: "program", why: "View: unknown proxy" });
+  expect(FakeSocket.opened.length).toBe(1);
 });
 
 test.each([
@@ -175,7 +186,7 @@ test.each([
   FakeSocket.opened[0].onopen?.();
   FakeSocket.opened[0].onmessage?.({ data });
   await vi.advanceTimersByTimeAsync(600_000);
-  expect(states.slice(1)).toEqual([{ kind: "unreadable", why: expect.stringMatching(why) }]);
+  expect(states.slice(1)).toEqual([{ kind: "unreadable", by: "page", why: expect.stringMatching(why) }]);
   expect(FakeSocket.opened.length).toBe(1);
 });
 
