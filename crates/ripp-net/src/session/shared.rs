@@ -229,8 +229,8 @@ impl Shared {
     }
 
     /// Tells what lanes are made of, once.
-    pub(super) fn set_material(&self, material: Material) -> &Material {
-        self.material.get_or_init(|| material)
+    pub(super) fn set_material(&self, material: Material) {
+        let _ = self.material.set(material);
     }
 
     /// Lanes that there may come to be.
