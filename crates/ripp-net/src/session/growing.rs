@@ -49,7 +49,7 @@ impl Growing {
         let Some((_, seen)) = &self.before else { return };
         let look = Look { lanes: lanes as u16, ..seen.since(&before, now - since) };
         if let Some(wanted) = self.growth.look(shared.now(), look) {
-            tracing::info!("a processor core is what limits {lanes} lanes: {wanted} rather than {lanes} from here on");
+            tracing::info!("a processor core is what limits it: {wanted} lanes rather than {lanes} from here on");
             want(shared, wanted);
         }
     }
