@@ -35,15 +35,17 @@ pub struct Growth {
     most: u16,
     /// Rates of the latest looks that showed a busy thread.
     busy: Vec<f64>,
-    /// When there came to be more, and at what rate.
+    /// When there came to be more, whichever end had them opened, and the rate before.
     grown: Option<(Time, f64)>,
+    /// Lanes of the last look, and their rate.
+    last: Option<(u16, f64)>,
 }
 
 impl Growth {
     /// There are never more than `most`.
     #[must_use]
     pub const fn to(most: u16) -> Self {
-        Self { most, busy: Vec::new(), grown: None }
+        Self { most, busy: Vec::new(), grown: None, last: None }
     }
 
     /// There may be more than so many lanes.
@@ -56,6 +58,10 @@ impl Growth {
     pub fn look(&mut self, now: Time, look: Look) -> Option<u16> {
         if !self.goes_on(look.lanes) {
             return None;
+        }
+        let last = self.last.replace((look.lanes, look.bps));
+        if let Some((_, bps)) = last.filter(|(lanes, _)| look.lanes > *lanes) {
+            self.grown = Some((now, bps));
         }
         let settling = SETTLING.max(look.rtt * SETTLING_ROUNDS);
         let settles = self.grown.is_some_and(|(since, _)| now.since(since) < settling);
@@ -126,6 +132,16 @@ mod tests {
     fn lanes_that_win_nothing_are_the_last() {
         let seen = grow(16, Duration::from_millis(1), |_| 1.0, |_| 1e10);
         assert_eq!(last(&seen), 2);
+    }
+
+    #[test]
+    fn lanes_that_the_other_end_has_had_opened_are_given_their_time_and_held_to_what_they_gain() {
+        let mut growth = Growth::to(16);
+        let look = |lanes, bps| Look { lanes, busy: 1.0, bps, rtt: Duration::from_millis(1) };
+        assert_eq!(growth.look(Time::ZERO.after(EVERY), look(1, 1e10)), None);
+        // They gain nothing: whoever had them opened.
+        let asked = (2..60).filter_map(|at| growth.look(Time::ZERO.after(EVERY * at), look(2, 1e10)));
+        assert_eq!(asked.count(), 0);
     }
 
     #[test]

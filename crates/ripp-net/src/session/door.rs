@@ -15,7 +15,6 @@ use visapult_ripp::record::End;
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
 use super::greeting::Greeter;
-use super::lane::LaneLink;
 use super::lanes::{self, Material};
 use super::listen::ListenerOptions;
 use super::path::{Known, Reached};
@@ -155,9 +154,7 @@ impl Door {
             // Fails where the other end is gone already.
             let _ = control.send(&rejected.to_bytes());
         })?;
-        let at = |link: &Arc<LaneLink>| link.socket.local_addr().ip().to_canonical();
-        let addresses = if options.local.is_empty() { Vec::new() } else { links.iter().map(at).collect() };
-        let ports = links.iter().map(|link| link.socket.local_addr().port()).collect();
+        let (ports, addresses) = material.told(&links);
         let (mtu, most_bps, number) = (options.mtu, options.most_taken_bps(), session.clone());
         let most_lanes = limits.told_most().filter(|_| lanes > 0);
         let welcome = Welcome { version, cipher, ports, addresses, mtu, most_bps, most_lanes, session: number };

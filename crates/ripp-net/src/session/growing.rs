@@ -25,6 +25,7 @@ pub(super) struct Growing {
 
 /// What lanes have done so far.
 struct Seen {
+    lanes: u16,
     /// Processor time of each thread.
     threads: Vec<Option<Duration>>,
     /// Bytes of IP packets sent and received.
@@ -47,8 +48,7 @@ impl Growing {
         let (now, seen) = (Instant::now(), Seen::of(shared));
         let Some((since, before)) = self.before.replace((now, seen)) else { return };
         let Some((_, seen)) = &self.before else { return };
-        let look = Look { lanes: lanes as u16, ..seen.since(&before, now - since) };
-        if let Some(wanted) = self.growth.look(shared.now(), look) {
+        if let Some(wanted) = self.growth.look(shared.now(), seen.since(&before, now - since)) {
             tracing::info!("a processor core is what limits it: {wanted} lanes rather than {lanes} from here on");
             want(shared, wanted);
         }
@@ -57,23 +57,23 @@ impl Growing {
 
 impl Seen {
     fn of(shared: &Shared) -> Self {
-        let threads = shared.links().flat_map(|link| link.clocks.each_ref().map(|clock| clock.time()));
-        let threads = threads.collect();
+        let lanes = shared.links().count() as u16;
+        let threads = shared.links().flat_map(|link| link.clocks.each_ref().map(|clock| clock.time())).collect();
         let out = shared.out();
         let sent = out.lanes.iter().flatten().fold(out.retired, |sum: SentCounts, lane| sum.plus(lane.counts()));
         let rtt = out.lanes.iter().flatten().map(|lane| lane.rtt().smooth()).max().unwrap_or_default();
         drop(out);
         let received = shared.received_bytes.load(std::sync::atomic::Ordering::Relaxed);
-        Self { threads, bytes: sent.wire_bytes + received, rtt }
+        Self { lanes, threads, bytes: sent.wire_bytes + received, rtt }
     }
 
-    /// What was done in `time`, since `before`; the number of lanes is the caller's to know.
+    /// What was done in `time`, since `before`.
     fn since(&self, before: &Self, time: Duration) -> Look {
         let seconds = time.as_secs_f64().max(1e-3);
         let busy = |(now, before): (&Option<Duration>, &Option<Duration>)| Some((*now)?.saturating_sub((*before)?));
         let busiest = self.threads.iter().zip(&before.threads).filter_map(busy).max().unwrap_or_default();
         let bps = self.bytes.saturating_sub(before.bytes) as f64 * 8.0 / seconds;
-        Look { lanes: 0, busy: busiest.as_secs_f64() / seconds, bps, rtt: self.rtt }
+        Look { lanes: self.lanes, busy: busiest.as_secs_f64() / seconds, bps, rtt: self.rtt }
     }
 }
 
@@ -104,10 +104,7 @@ pub(super) fn open(shared: &Arc<Shared>, wanted: u16) {
 
 fn open_links(shared: &Arc<Shared>, material: &Material, peers: &[Known]) -> Result<(), SessionError> {
     let links = material.links(shared.links().count(), peers, None)?;
-    let at = |link: &Arc<super::lane::LaneLink>| link.socket.local_addr();
-    let ports = links.iter().map(|link| at(link).port()).collect();
-    let own = !material.options.local.is_empty();
-    let addresses = if own { links.iter().map(|link| at(link).ip().to_canonical()).collect() } else { Vec::new() };
+    let (ports, addresses) = material.told(&links);
     lanes::add(shared, links, &material.options)?;
     shared.message(&Message::Lanes { ports, addresses });
     Ok(())

@@ -56,6 +56,14 @@ impl Material {
         (first..).zip(peers).map(link).collect()
     }
 
+    /// What the listening end tells of its lanes: their ports, and their addresses where those are not the control channel's.
+    pub(super) fn told(&self, links: &[Arc<LaneLink>]) -> (Vec<u16>, Vec<IpAddr>) {
+        let at = || links.iter().map(|link| link.socket.local_addr());
+        let has_own = !self.options.local.is_empty();
+        let addresses = at().filter(|_| has_own).map(|at| at.ip().to_canonical()).collect();
+        (at().map(|at| at.port()).collect(), addresses)
+    }
+
     /// Where lanes leave from, in turn.
     fn locals(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let mut of_system = self.local;
