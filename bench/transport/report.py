@@ -28,11 +28,7 @@ A run that the testbed did not keep up with is made again, twice at most; a figu
 def write(results: dict[str, Any]) -> None:
     """The document and its plots."""
     IMAGES.mkdir(parents=True, exist_ok=True)
-    text = INTRODUCTION.format(seconds=results["seconds"], runs=results["runs"], machine=results["machine"])
-    again = [f"Measured again, by all peers: *{column['title']}*. {column['machine']}\n" for column in results["columns"] if "machine" in column]
-    text += "".join("\n" + line for line in again)
-    if any(is_found(run) for column in results["columns"] for row in column["rows"] for run in row["runs"]):
-        text += "\nThe columns that were not measured again are of a program whose data left a round trip later, and which did not tell when its first byte came: that is found from what was counted on the wire, to some 10 ms.\n"
+    text = INTRODUCTION.format(seconds=results["seconds"], runs=results["runs"], machine=sittings(results))
     text += "\n" + tables(results) + "\n"
     for column in results["columns"]:
         curves = {row["title"].replace("*", ""): series(row) for row in column["rows"] if series(row)}
@@ -64,9 +60,14 @@ def tables(results: dict[str, Any]) -> str:
     return text
 
 
-def is_found(run: dict[str, Any]) -> bool:
-    """When its first byte came was not told by the run."""
-    return "first_byte_s" in run and run["report"].get("first_byte_unix_s") is None
+def sittings(results: dict[str, Any]) -> str:
+    """What was measured on which machine and day, one line for each."""
+    columns: dict[str, list[str]] = {}
+    for column in results["columns"]:
+        columns.setdefault(column.get("machine", results["machine"]), []).append(column["title"])
+    if len(columns) == 1:
+        return next(iter(columns))
+    return "\n\n".join(f"{'; '.join(f'*{title}*' for title in titles)}: {machine}" for machine, titles in columns.items())
 
 
 def head(first: str, columns: list[dict[str, Any]]) -> str:

@@ -4,6 +4,7 @@ mod burst;
 mod counts;
 mod credit;
 mod rtt;
+mod train;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,15 +23,8 @@ use crate::time::{Time, wire_difference_us};
 use crate::window::WINDOW;
 use crate::wire::{CLEAR_HEADER, Ping, Pong, Report, TAG};
 use credit::CreditLine;
+use train::{TRAIN, Train};
 
-/// Datagrams that leave together at the beginning: their spacing on arrival tells the rate of the path.
-const TRAIN: u64 = 64;
-/// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
-const TRAIN_REPORTS: u32 = 3;
-/// A second train has no more than this share of what leaves in a round trip after the first.
-const MOST_OF_ROUND_TRIP: f64 = 0.125;
-/// Arrivals closer together than this tell more of the receiver's system than of the path.
-const LEAST_SPAN_US: u32 = 50;
 /// The time of the rate that a burst may hold: every burst costs the sender a wake-up, and a queue has to bear it.
 const BURST: Duration = Duration::from_micros(500);
 /// Full bursts are due more often than this at high rates; then several leave at a time.
@@ -47,27 +41,6 @@ pub enum Turn {
     Ping(u64, Ping),
     /// Nothing before this time, unless a report or new work comes.
     Wait(Time),
-}
-
-/// Datagrams that leave together.
-#[derive(Clone, Copy, Debug)]
-struct Train {
-    /// Still to leave, as fast as the program and the receiver allow.
-    left: u64,
-    /// Bytes of its IP packets.
-    wire: u64,
-    /// Reports that may still tell how fast it came.
-    reports: u32,
-    /// It is the second.
-    again: bool,
-}
-
-impl Train {
-    /// More than one burst: of a single one that is received at once nothing can be told.
-    fn of(sizes: Sizes, controller: &Controller) -> Self {
-        let left = if controller.is_starting() { TRAIN } else { 0 };
-        Self { left, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS, again: false }
-    }
 }
 
 /// The sending half of a lane.
@@ -120,7 +93,7 @@ impl LaneOut {
             sizes,
             flight: Flight::default(),
             pacer: Pacer::new(controller.rate_bps(), debt, now),
-            train: Train::of(sizes, &controller),
+            train: first_train(sizes, &controller),
             controller,
             meter: RoundMeter::default(),
             evidence: Evidence::default(),
@@ -245,7 +218,7 @@ impl LaneOut {
         self.sizes = sizes;
         if much_larger && self.controller.is_starting() {
             // Small datagrams tell how fast they are handled rather than how fast the path is.
-            self.train = Train::of(sizes, &self.controller);
+            self.train = Train::of(sizes);
         }
     }
 
@@ -289,7 +262,7 @@ impl LaneOut {
     pub(crate) fn wake_beside(&mut self, from: &Controller, bps: f64, now: Time) {
         self.wake(now);
         self.controller.learn(from, bps);
-        self.train.left = 0;
+        self.train.stop();
         self.set_pace(now);
     }
 
@@ -366,7 +339,7 @@ impl LaneOut {
         if credit == 0 {
             self.counts.without_credit += 1;
         }
-        let train = if self.train.left == 0 { u64::MAX } else { self.train.left };
+        let train = if self.train.left() == 0 { u64::MAX } else { self.train.left() };
         let most = self.burst_datagrams(now).min(train).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
@@ -384,7 +357,7 @@ impl LaneOut {
 
     /// The rate of the next burst: of a train it is all that the program and the receiver allow.
     fn burst_bps(&self, now: Time) -> u64 {
-        if self.train.left == 0 {
+        if self.train.left() == 0 {
             return self.allowed_bps(now);
         }
         self.credit.limit(now, self.controller.most_bps().min(self.most_bps))
@@ -428,7 +401,7 @@ impl LaneOut {
         self.counts.wire_bytes += wire;
         let before = self.counts.wire_bytes - wire;
         self.span = Some((self.span.map_or(now, |(first, ..)| first), now, before));
-        self.train.left = self.train.left.saturating_sub(datagrams);
+        self.train.sent(datagrams);
         // The train's sequel leaves at the first rate.
         self.pacer.set_rate(self.burst_bps(now));
         self.pacer.spend(now, wire);
@@ -537,20 +510,13 @@ impl LaneOut {
     }
 
     fn note_train(&mut self, report: &Report) {
-        let is_long = u64::from(report.span_bytes) >= TRAIN / 8 * self.train.wire;
-        if report.span_us >= LEAST_SPAN_US && is_long && self.train.reports > 0 {
-            self.train.reports -= 1;
-            self.controller.on_train(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us));
-            self.follow_train();
-        }
-    }
-
-    /// A second train goes ahead of what is sent by what the first has told: something may have stood still while that was on its way.
-    fn follow_train(&mut self) {
+        let Some(bps) = self.train.told_by(report) else { return };
+        self.controller.on_train(bps);
         let round_trip_bytes = self.controller.rate_bps() as f64 / 8.0 * self.rtt.least().as_secs_f64();
-        let is_small = (TRAIN * self.train.wire) as f64 <= MOST_OF_ROUND_TRIP * round_trip_bytes;
-        if is_small && !self.train.again && self.controller.is_starting() {
-            self.train = Train { again: true, ..Train::of(self.sizes, &self.controller) };
+        if self.controller.is_starting()
+            && let Some(second) = self.train.second(self.sizes, round_trip_bytes)
+        {
+            self.train = second;
         }
     }
 
@@ -571,7 +537,7 @@ impl LaneOut {
     /// The other end is elsewhere than was said: what was sent went nowhere, and says nothing of the path.
     pub fn begin_again(&mut self, now: Time, outbox: &mut Outbox) {
         self.flight.abandon(|region| outbox.lost(now, region));
-        self.train = Train::of(self.sizes, &self.controller);
+        self.train = first_train(self.sizes, &self.controller);
         self.meter = RoundMeter::default();
         self.credit.begin_again(now, self.numbers.load(Ordering::Relaxed));
     }
@@ -581,6 +547,10 @@ impl LaneOut {
         self.given_up = true;
         self.flight.abandon(|region| outbox.lost(now, region));
     }
+}
+
+fn first_train(sizes: Sizes, controller: &Controller) -> Train {
+    if controller.is_starting() { Train::of(sizes) } else { Train::none(sizes) }
 }
 
 #[cfg(test)]

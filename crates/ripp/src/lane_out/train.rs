@@ -1,0 +1,70 @@
+//! Datagrams that leave together where the rate of the path is not known: their spacing on arrival tells it.
+
+use crate::wire::Report;
+
+use super::Sizes;
+
+/// Datagrams of a train.
+pub(super) const TRAIN: u64 = 64;
+/// Where the sender is interrupted within the train, one part of it tells more than the whole: the fastest of so many reports counts.
+const TRAIN_REPORTS: u32 = 3;
+/// A second train has no more than this share of what leaves in a round trip after the first.
+const MOST_OF_ROUND_TRIP: f64 = 0.125;
+/// Arrivals closer together than this tell more of the receiver's system than of the path.
+const LEAST_SPAN_US: u32 = 50;
+
+/// More than one burst: of a single one that is received at once nothing can be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Train {
+    /// Still to leave, as fast as the program and the receiver allow.
+    left: u64,
+    /// Bytes of an IP packet of it.
+    wire: u64,
+    /// Reports that may still tell how fast it came.
+    reports: u32,
+    /// It is the second.
+    again: bool,
+}
+
+impl Train {
+    pub(super) const fn of(sizes: Sizes) -> Self {
+        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS, again: false }
+    }
+
+    /// Where the rate is known.
+    pub(super) const fn none(sizes: Sizes) -> Self {
+        Self { left: 0, ..Self::of(sizes) }
+    }
+
+    /// Datagrams that are still to leave.
+    pub(super) const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// So many datagrams have left.
+    pub(super) const fn sent(&mut self, datagrams: u64) {
+        self.left = self.left.saturating_sub(datagrams);
+    }
+
+    /// No more of it is to leave.
+    pub(super) const fn stop(&mut self) {
+        self.left = 0;
+    }
+
+    /// How fast it came, in bits of IP packets per second, if the report tells.
+    pub(super) fn told_by(&mut self, report: &Report) -> Option<f64> {
+        let is_long = u64::from(report.span_bytes) >= TRAIN / 8 * self.wire;
+        if report.span_us < LEAST_SPAN_US || !is_long || self.reports == 0 {
+            return None;
+        }
+        self.reports -= 1;
+        Some(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us))
+    }
+
+    /// A second one, where that is little of the `round_trip_bytes` that are sent by what the first has told: something may have stood still while that
+    /// was on its way.
+    pub(super) fn second(&self, sizes: Sizes, round_trip_bytes: f64) -> Option<Self> {
+        let is_small = (TRAIN * self.wire) as f64 <= MOST_OF_ROUND_TRIP * round_trip_bytes;
+        (is_small && !self.again).then_some(Self { again: true, ..Self::of(sizes) })
+    }
+}
