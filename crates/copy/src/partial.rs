@@ -104,7 +104,11 @@ impl Partial {
             self.file.set_permissions(Permissions::from_mode(*mode))?;
         }
         self.file.set_times(mtime.times())?;
-        self.take_name()?;
+        if let Err(cause) = self.take_name() {
+            // Whoever goes on with it has to be able to write to it.
+            let _ = self.file.set_permissions(Permissions::from_mode(OURS_ALONE));
+            return Err(cause);
+        }
         if self.length > 0 {
             self.remove_log();
         }
@@ -267,6 +271,17 @@ pub(crate) mod tests {
         assert_eq!(write(&other, MTIME).unwrap_err().to_string(), COLLIDES);
         assert_eq!(names(&dir), ["a"]);
         assert_eq!(std::fs::read(dir.path().join("a")).unwrap(), content);
+    }
+
+    #[test]
+    fn what_did_not_get_its_name_can_be_gone_on_with() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place { mode: 0o444, ..place(&dir, "a") };
+        let partial = Partial::open(&place).unwrap();
+        std::fs::write(dir.path().join("a"), "another's").unwrap();
+        assert_eq!(partial.keep(MTIME).unwrap_err().to_string(), COLLIDES);
+        let mode = std::fs::metadata(dir.path().join("a.visapult-part")).unwrap().mode() & MODE;
+        assert_eq!(mode, OURS_ALONE, "{mode:o}");
     }
 
     #[test]

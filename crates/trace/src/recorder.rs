@@ -171,8 +171,7 @@ impl Recording {
         if file.is_file() && !is_trace_or_empty(file).map_err(failed)? {
             return Err(StartError::Other(file.display().to_string()));
         }
-        let out = File::create(file).map_err(failed)?;
-        Self::start(BufWriter::new(out), &file.display().to_string(), role)
+        Self::start_with(|| File::create(file).map(BufWriter::new), &file.display().to_string(), role)
     }
 
     /// Records into `out`, which is called `name` should it fail.
@@ -180,6 +179,15 @@ impl Recording {
     /// # Errors
     /// [`StartError`] if it cannot be written to, or something is recorded already.
     pub fn start(out: impl Write + Send + 'static, name: &str, role: &str) -> Result<Self, StartError> {
+        Self::start_with(|| Ok(out), name, role)
+    }
+
+    /// Opens only once nothing else is recorded: that may be into the same file.
+    fn start_with<W: Write + Send + 'static>(
+        open: impl FnOnce() -> io::Result<W>,
+        name: &str,
+        role: &str,
+    ) -> Result<Self, StartError> {
         let failed = |cause| StartError::Io { file: name.to_owned(), cause };
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let process = Process { host, role: role.to_owned(), aligned: false, epoch_ns: epoch_ns() };
@@ -188,27 +196,26 @@ impl Recording {
         if CURRENT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, begin).is_err() {
             return Err(StartError::Already);
         }
+        let nothing_more = |cause| {
+            CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
+            failed(cause)
+        };
+        let out = open().map_err(nothing_more)?;
         LOST.store(0, Ordering::Relaxed);
         rings().clear();
         let (stop, stopped) = channel();
-        let name = name.to_owned();
+        let file = name.to_owned();
         let thread = Builder::new().name("trace".to_owned()).spawn(move || {
             let mut finished = Finished::default();
             if let Err(problem) = write_events(out, &process, &stopped, &mut finished) {
-                tracing::error!("the trace ends here, the run goes on: cannot write to {name}: {problem}");
+                tracing::error!("the trace ends here, the run goes on: cannot write to {file}: {problem}");
                 finished.trouble = Some(problem);
             }
             CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
             finished.lost = LOST.load(Ordering::Relaxed);
             finished
         });
-        match thread {
-            Ok(writer) => Ok(Self { stop: Some(stop), writer: Some(writer) }),
-            Err(problem) => {
-                CURRENT.fetch_and(TAPPED, Ordering::Relaxed);
-                Err(failed(problem))
-            }
-        }
+        Ok(Self { stop: Some(stop), writer: Some(thread.map_err(nothing_more)?) })
     }
 
     /// Ends the recording, and says how it went.

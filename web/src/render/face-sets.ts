@@ -92,7 +92,7 @@ class FaceKeeper implements Keeper<ScalarSlabsPart, Tile, Sized, FaceSet> {
   }
 
   extent({ rays, slabCount }: ScalarSlabsPart): Place {
-    return [...tilesAcross(rays), slabCount + 1];
+    return [...tilesAcross(rays, TILE_EDGE), slabCount + 1];
   }
 
   placeOf({ x, y, face }: Tile): Place {

@@ -1,4 +1,4 @@
-import { type BulkHeader, missingFrom, type Place, TILE_EDGE, type TileList } from "../wire/index";
+import { type BulkHeader, missingFrom, type Place, type TileList } from "../wire/index";
 import { SetsUnderWay, type SetUnderWay } from "./sets-under-way";
 import { Succession } from "./succession";
 
@@ -23,7 +23,7 @@ export interface Keeper<P, Tile, Room, Keyframe> {
   release(keyframe: Keyframe): void;
   /** Columns, rows and layers of tiles. */
   extent(part: P): Place;
-  placeOf(tile: Tile): Place;
+  placeOf(tile: Tile, part: P): Place;
   lost(part: P, place: Place): Tile;
 }
 
@@ -135,7 +135,7 @@ export class KeyframeSets<Tile, P extends Part<Tile>, Room, Keyframe extends { r
     if (list.columns !== columns || list.rows !== rows || list.layers !== layers) return [];
     const missing = missingFrom(
       list,
-      tiles.map((tile) => this.#keeper.placeOf(tile)),
+      tiles.map((tile) => this.#keeper.placeOf(tile, part)),
     );
     return missing.map((place) => this.#keeper.lost(part, place));
   }
@@ -152,7 +152,7 @@ function keyOf({ header: { field, step }, tiles: _, ...key }: Part<unknown>): st
   return JSON.stringify({ field, step, ...key });
 }
 
-/** Columns and rows of tiles. */
-export function tilesAcross(rays: readonly [number, number]): [number, number] {
-  return [Math.ceil(rays[0] / TILE_EDGE), Math.ceil(rays[1] / TILE_EDGE)];
+/** Columns and rows of tiles of `edge` x `edge` rays. */
+export function tilesAcross(rays: readonly [number, number], edge: number): [number, number] {
+  return [Math.ceil(rays[0] / edge), Math.ceil(rays[1] / edge)];
 }

@@ -7,7 +7,7 @@ import {
   type Vec3,
   valuesAlongRay,
 } from "../volume/index";
-import { type Place, type SegmentKey, TILE_EDGE } from "../wire/index";
+import { type Place, type SegmentKey, segmentTileEdge } from "../wire/index";
 import type { SegmentsPart } from "../worker/index";
 import { clearLayers, type Gl, resetUnpacking } from "./gl";
 import { type Assembled, type Keeper, KeyframeSets, tilesAcross } from "./keyframe-sets";
@@ -94,16 +94,18 @@ class SegmentKeeper implements Keeper<SegmentsPart, Tile, Room, SegmentSet> {
   }
 
   extent({ rays }: SegmentsPart): Place {
-    return [...tilesAcross(rays), 1];
+    return [...tilesAcross(rays, segmentTileEdge(rays)), 1];
   }
 
-  placeOf({ lo }: Tile): Place {
-    return [lo[1] / TILE_EDGE, lo[2] / TILE_EDGE, 0];
+  placeOf({ lo }: Tile, { rays }: SegmentsPart): Place {
+    const edge = segmentTileEdge(rays);
+    return [lo[1] / edge, lo[2] / edge, 0];
   }
 
   lost(part: SegmentsPart, [column, row]: Place): Tile {
-    const [x, y] = [column * TILE_EDGE, row * TILE_EDGE];
-    const [width, height] = [Math.min(TILE_EDGE, part.rays[0] - x), Math.min(TILE_EDGE, part.rays[1] - y)];
+    const edge = segmentTileEdge(part.rays);
+    const [x, y] = [column * edge, row * edge];
+    const [width, height] = [Math.min(edge, part.rays[0] - x), Math.min(edge, part.rays[1] - y)];
     return { lo: [0, x, y], size: [valuesAlongRay(part), width, height], samples: null };
   }
 }

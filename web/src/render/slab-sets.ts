@@ -146,7 +146,7 @@ class SlabKeeper implements Keeper<SlabsPart, Tile, Room, SlabSet> {
   }
 
   extent({ rays, slabCount }: SlabsPart): Place {
-    return [...tilesAcross(rays), slabCount];
+    return [...tilesAcross(rays, TILE_EDGE), slabCount];
   }
 
   placeOf({ x, y, slab }: Tile): Place {

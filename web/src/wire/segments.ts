@@ -40,6 +40,15 @@ export const MOST_KNOTS_PER_RAY = 255;
 /** Largest code; codes are shares of the range. */
 export const MOST_SEGMENT_CODE = 1023;
 
+/** Tiles that are enough for one to be a small part of the picture. */
+const MANY_TILES = 49;
+
+/** Rays along the edge of a tile: smaller where there would be few. */
+export function segmentTileEdge(rays: readonly [number, number]): number {
+  const tiles = Math.ceil(rays[0] / TILE_EDGE) * Math.ceil(rays[1] / TILE_EDGE);
+  return tiles < MANY_TILES ? TILE_EDGE / 2 : TILE_EDGE;
+}
+
 /** Most rays in a row or column. */
 const MOST_RAYS = 2048;
 /** Most planes across the box. */
@@ -86,8 +95,8 @@ function readSegmentKey(cursor: Cursor): { readonly key: SegmentKey; readonly ti
 function readTile(cursor: Cursor, rays: readonly [number, number]): PackedSegments {
   const [x, y, width, height] = ["x", "y", "width", "height"].map((name) => cursor.u16(`tile ${name}`));
   const knots = cursor.u32("tile knots");
-  const whole = (lo: number, size: number, edge: number) =>
-    lo % TILE_EDGE === 0 && size === Math.min(TILE_EDGE, edge - lo);
+  const most = segmentTileEdge(rays);
+  const whole = (lo: number, size: number, edge: number) => lo % most === 0 && size === Math.min(most, edge - lo);
   if (x >= rays[0] || y >= rays[1] || !whole(x, width, rays[0]) || !whole(y, height, rays[1])) {
     cursor.fail(`tile of ${width}x${height} rays at ${x},${y} is none of ${rays[0]}x${rays[1]} rays`);
   }

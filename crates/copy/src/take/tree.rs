@@ -37,6 +37,7 @@ use crate::wish::{Alike, Delete, Wish};
 /// Why a folder has no place, and why a file or link has none.
 const NO_FOLDER: &str = "something that is no folder has its name";
 const A_FOLDER: &str = "a folder has its name";
+const NO_FILE: &str = "something that is no file has its name";
 
 /// What is to become of an entry.
 #[derive(Debug)]
@@ -216,6 +217,7 @@ impl Tree {
             Some(there) if there.is_symlink() && dir.read_link_contents(name)?.as_os_str().as_bytes() == target => {
                 return Ok(Verdict::Link { path, is_new: false });
             }
+            Some(there) if !there.is_file() && !there.is_symlink() => return Err(io::Error::other(NO_FILE)),
             _ => {}
         }
         if !self.wish.dry_run {
@@ -250,9 +252,7 @@ impl Tree {
                 (pending.replaces, pending.waits) = (false, true);
                 Ok(Verdict::Wanted { pending, has_holes })
             }
-            Some(there) if !there.is_file() && !there.is_symlink() => {
-                Err(io::Error::other("something that is no file has its name"))
-            }
+            Some(there) if !there.is_file() && !there.is_symlink() => Err(io::Error::other(NO_FILE)),
             Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
                 if !self.wish.dry_run {
                     self.dressing.mend_mode(spot, &there);

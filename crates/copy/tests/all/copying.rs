@@ -204,6 +204,25 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
 }
 
 #[test]
+fn a_pipe_gives_way_to_nothing() {
+    let (there, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = there.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), b"file").unwrap();
+    std::os::unix::fs::symlink("file", tree.join("link")).unwrap();
+    fs::create_dir(target.path().join("tree")).unwrap();
+    for name in ["file", "link"] {
+        std::process::Command::new("mkfifo").arg(target.path().join("tree").join(name)).status().unwrap();
+    }
+    let (report, events) = run(&options(&[text(&tree)], text(target.path())));
+    assert_eq!(report.unwrap().tally.failed, 2, "{events:?}");
+    for name in ["file", "link"] {
+        let kind = target.path().join("tree").join(name).symlink_metadata().unwrap().file_type();
+        assert!(std::os::unix::fs::FileTypeExt::is_fifo(&kind), "{name}");
+    }
+}
+
+#[test]
 fn what_is_copied_is_not_deleted_for_where_it_lies() {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);

@@ -126,7 +126,7 @@ pub fn bricks_bodies(
 pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
     let SlabGeometry { width, height, slabs, .. } = keyframe.geometry;
     let places = keyframe.tiles.iter().map(|tile| (tile.lo, tile.slab));
-    let list = tile_list([width, height], slabs, places, groups);
+    let list = tile_list([width, height], TILE_EDGE, slabs, places, groups);
     let prefix = |count: u16| key_prefix(&keyframe.camera, &keyframe.geometry, count);
     let tiles =
         bodies_of_groups(BulkKind::Slabs, &dealt(&keyframe.tiles, groups), prefix, |bytes, tile: &&SlabTile| {
@@ -142,7 +142,7 @@ pub fn slab_bodies(keyframe: &SlabKeyframe, groups: usize) -> Vec<BulkBody> {
 pub fn scalar_slab_bodies(keyframe: &ScalarKeyframe, groups: usize) -> Vec<BulkBody> {
     let SlabGeometry { width, height, slabs, .. } = keyframe.geometry;
     let places = keyframe.tiles.iter().map(|tile| (tile.lo, tile.face));
-    let list = tile_list([width, height], slabs + 1, places, groups);
+    let list = tile_list([width, height], TILE_EDGE, slabs + 1, places, groups);
     let prefix = |count: u16| {
         let mut bytes = key_prefix(&keyframe.camera, &keyframe.geometry, count);
         push_f32s(&mut bytes, &keyframe.edges);
@@ -163,7 +163,7 @@ pub fn scalar_slab_bodies(keyframe: &ScalarKeyframe, groups: usize) -> Vec<BulkB
 pub fn segment_bodies(keyframe: &SegmentKeyframe, groups: usize) -> Vec<BulkBody> {
     let geometry = &keyframe.geometry;
     let places = keyframe.tiles.iter().map(|tile| (tile.lo, 0));
-    let list = tile_list([geometry.width, geometry.height], 1, places, groups);
+    let list = tile_list([geometry.width, geometry.height], geometry.tile_edge(), 1, places, groups);
     let prefix = |count: u16| {
         let mut bytes = Vec::new();
         push_camera(&mut bytes, &keyframe.camera);
@@ -186,16 +186,17 @@ pub fn segment_bodies(keyframe: &SegmentKeyframe, groups: usize) -> Vec<BulkBody
     list.chain(tiles).collect()
 }
 
-/// The list of a keyframe's tiles in `layers` layers of `rays`, by their first rays and layers, for each connection: what is listed and
+/// The list of a keyframe's tiles of `edge` x `edge` rays in `layers` layers of `rays`, by their first rays and layers, for each connection: what is listed and
 /// does not come is lost.
 fn tile_list(
     rays: [u16; 2],
+    edge: usize,
     layers: u16,
     tiles: impl Iterator<Item = ([u16; 2], u16)>,
     groups: usize,
 ) -> impl Iterator<Item = BulkBody> {
     // Tiles of colour begin with a texel of overlap.
-    let across = |ray: u16| usize::from(ray).div_ceil(TILE_EDGE);
+    let across = |ray: u16| usize::from(ray).div_ceil(edge);
     let [columns, rows] = rays.map(across);
     let mut bits = vec![0_u8; (columns * rows * usize::from(layers)).div_ceil(8)];
     for (lo, layer) in tiles {
@@ -337,7 +338,7 @@ mod tests {
     #[test]
     fn each_connection_is_told_of_every_tile() {
         let tiles = [([0, 0], 0), ([63, 0], 1), ([0, 63], 1)];
-        let lists: Vec<BulkBody> = tile_list([70, 65], 2, tiles.into_iter(), 2).collect();
+        let lists: Vec<BulkBody> = tile_list([70, 65], TILE_EDGE, 2, tiles.into_iter(), 2).collect();
         assert_eq!(lists.iter().map(|list| (list.group, list.completes)).collect::<Vec<_>>(), [(0, false), (1, false)]);
         for list in lists {
             assert_eq!((list.kind, &list.bytes[..]), (BulkKind::TileList, &[2, 0, 2, 0, 2, 0, 0, 0, 0b0110_0001][..]));

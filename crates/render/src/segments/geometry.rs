@@ -17,6 +17,9 @@ const RAY_DISTANCE: f64 = 1.6;
 const MOST_RAYS: f64 = 512.0;
 const FEWEST_RAYS: f64 = 64.0;
 
+/// Tiles that are enough for one to be a small part of the picture.
+const MANY_TILES: usize = 49;
+
 /// Most planes across the box: a page accepts 8192.
 const MOST_PLANES: f64 = 8191.0;
 
@@ -140,8 +143,16 @@ impl SegmentGeometry {
         })
     }
 
-    /// The tiles that rays are cut into, row by row.
+    /// The tiles that rays are cut into, row by row: those of few rays are smaller, so that what is lost with one is a small part of the picture.
     pub(super) fn tile_places(&self) -> Vec<TilePlace> {
-        TilePlace::squares([self.width, self.height].map(usize::from), SEGMENT_TILE_EDGE)
+        TilePlace::squares([self.width, self.height].map(usize::from), self.tile_edge())
+    }
+
+    /// Rays along the edge of a tile.
+    #[must_use]
+    pub fn tile_edge(&self) -> usize {
+        let across = |rays: u16| usize::from(rays).div_ceil(SEGMENT_TILE_EDGE);
+        let is_small = across(self.width) * across(self.height) < MANY_TILES;
+        if is_small { SEGMENT_TILE_EDGE / 2 } else { SEGMENT_TILE_EDGE }
     }
 }

@@ -136,6 +136,18 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
 }
 
 #[test]
+fn the_file_of_a_recording_is_left_alone_by_another() {
+    let _alone = alone();
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("left-alone.json");
+    let recording = Recording::to_file(&file, "test").unwrap();
+    begin(Stage::Send, 1, 1).end(0);
+    assert!(matches!(Recording::to_file(&file, "test"), Err(StartError::Already)));
+    begin(Stage::Send, 2, 1).end(0);
+    assert_eq!(recording.finish().written, 2);
+    assert_eq!(visapult_trace::read(&file).unwrap().events.len(), 2);
+}
+
+#[test]
 fn a_file_that_cannot_be_made_is_named() {
     let _alone = alone();
     let problem = Recording::to_file("/no/such/folder/trace.json".as_ref(), "test").unwrap_err();
