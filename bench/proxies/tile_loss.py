@@ -22,8 +22,8 @@ HEAD = """## Lost tiles
 The fields of the [figures of quality](quality.md) at 256 x 256 pixels, turned by 16 degrees; foreground PSNR with all tiles, and by how many dB it falls where 1 / 5 / 20 % of them are lost at
 random, at least one: medians of several choices where there are several. Asked: by at most 0.5 / 2 / 6 dB. *Holes*: nothing stands in for a lost tile. *Level 1, level 2*: what bricks of that
 level, of an eighth and a 64th of the samples, say of its place stands in for it. The stand-in is the same tile, made of those bricks as a viewer could; for a brick, whose rows lie between those
-of three others, these have a say, too. Segments have few tiles, which are smaller
-where there are few rays.
+of three others, these have a say, too. Segments have few tiles, which
+are smaller where there are few rays. With level 1 all keep what is asked.
 
 The page does the like ([proxies](proxies.md#tiles-that-do-not-come)), with whatever bricks it holds. In these rows the coarser level is whole; where it has lost bricks, too, what is estimated of it says nothing of finer samples,
 and only those beside a lost one stand in for it. Between it and the program nothing is lost, for it all goes over TCP, and what

@@ -144,10 +144,11 @@ impl Server {
         self.order(Order::Report { reset, reply });
         let Ok(mut report) = answer.recv_timeout(PATIENCE) else { return stuck() };
         let unread = namespaces::unread(&self.name);
-        report.own_errors.unread = unread - *unread_before;
+        // Less where a side could not be asked.
+        report.own_errors.unread = unread.saturating_sub(*unread_before);
         report.own_errors = report.own_errors.judged(report.seconds);
         if reset {
-            *unread_before = unread;
+            *unread_before = unread.max(*unread_before);
         }
         Answer::Report(Box::new(report))
     }

@@ -101,6 +101,18 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_woken_goes_at_its_part_at_once_where_the_rate_is_bounded() {
+        let mut lanes = [lane(found()), lane(looking()).asleep()];
+        lanes[0].set_asked(PATH_BPS * 31 / 32);
+        lanes[1].set_asked(PATH_BPS / 32);
+        lanes.iter_mut().for_each(|lane| hear(lane, Time::ZERO));
+        assert!(wake_all(&mut lanes, Time::ZERO));
+        let part = PATH_BPS * 31 / 64;
+        lanes.iter_mut().for_each(|lane| lane.set_asked(PATH_BPS / 2));
+        assert_eq!(rates(&lanes), [part; 2]);
+    }
+
+    #[test]
     fn a_fixed_rate_is_known_beforehand() {
         let fixed = || lane(Controller::Fixed(Fixed::new(PATH_BPS)));
         let mut lanes = [fixed(), fixed().asleep()];

@@ -97,7 +97,7 @@ impl Controller {
     /// Goes on at this rate, in bits per second, and knows of the path what the controller of another lane does.
     pub(crate) fn learn(&mut self, from: &Self, bps: f64) {
         if let (Self::Auto(auto), Self::Auto(from)) = (self, from) {
-            auto.learn(from);
+            auto.learn(from, bps);
             auto.go_on_at(bps);
         }
     }

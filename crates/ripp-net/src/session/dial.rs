@@ -228,7 +228,7 @@ fn begin_lanes(
 /// Opens lanes to `peers` beside those that there are.
 fn add_lanes(shared: &Arc<Shared>, peers: &[Known]) -> Result<(), SessionError> {
     let Some(material) = shared.material() else { return Ok(()) };
-    lanes::add(shared, material.links(shared.links().count(), peers, None)?, &material.options)
+    lanes::begin(shared, material.links(shared.links().count(), peers, None)?, &material.options)
 }
 
 fn hello(url: &RippUrl, options: &Options, limits: &Limits, plain_secret: Option<String>, room: u64) -> Hello {

@@ -27,6 +27,9 @@ impl DigestKeys {
     }
 }
 
+/// Bytes after which it is asked again whether a digest is wanted.
+const LOOK_EVERY: u64 = 16 * CHUNK as u64;
+
 /// Work for the digest thread.
 pub(super) enum Job {
     /// Digest an object being sent, and tell the receiver.
@@ -62,10 +65,11 @@ pub(super) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
 }
 
 fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
-    let found = source.own_digest().unwrap_or_else(|| {
+    let is_wanted = || !shared.is_over() && shared.out().sources.contains_key(&object);
+    let found = source.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
         let key = &shared.digest_keys()?.own;
         digest(
-            shared,
+            is_wanted,
             key.object(object),
             source.length(),
             chunk,
@@ -73,8 +77,9 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
             |at, part| source.read_at(at, part),
         )
     });
-    match found.map(hex) {
-        Ok(digest) => {
+    match found.map(|found| found.map(hex)) {
+        Ok(None) => {}
+        Ok(Some(digest)) => {
             let mut out = shared.out();
             if let Some(sent) = out.sources.get_mut(&object) {
                 sent.digest = Some(digest.clone());
@@ -88,10 +93,11 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
 
 fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chunk: &mut [u8]) {
     let sink: &dyn Sink = &*place.sink;
-    let found = sink.own_digest().unwrap_or_else(|| {
+    let is_wanted = || !shared.is_over() && shared.incoming().places.contains_key(&object);
+    let found = sink.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
         let key = &shared.digest_keys()?.peer;
         digest(
-            shared,
+            is_wanted,
             key.object(object),
             place.length,
             chunk,
@@ -99,9 +105,13 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
             |at, part| sink.read_at(at, part),
         )
     });
-    let fault = match found.map(hex) {
-        Ok(found) if found.eq_ignore_ascii_case(expected) => None,
-        Ok(_) => Some("the object is not what was sent: the digests of the two ends differ; send it again".to_owned()),
+    let fault = match found.map(|found| found.map(hex)) {
+        // Whoever ended it has said why.
+        Ok(None) => return,
+        Ok(Some(found)) if found.eq_ignore_ascii_case(expected) => None,
+        Ok(Some(_)) => {
+            Some("the object is not what was sent: the digests of the two ends differ; send it again".to_owned())
+        }
         Err(cause) => Some(format!("the object could not be read back to verify it: {cause}")),
     };
     let mut incoming = shared.incoming();
@@ -121,19 +131,19 @@ fn hex(digest: [u8; 32]) -> String {
     })
 }
 
-/// The digest of `length` bytes: of chunks that lie together in `memory` there, of others as they are `read`. None once the session is over: nobody waits for it.
+/// The digest of `length` bytes: of chunks that lie together in `memory` there, of others as they are `read`. None once it is not wanted any more: others wait behind it.
 fn digest<'a>(
-    shared: &Shared,
+    is_wanted: impl Fn() -> bool,
     mut digest: ObjectDigest<'_>,
     length: u64,
     chunk: &mut [u8],
     memory: impl Fn(u64) -> Option<&'a [u8]>,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
-) -> io::Result<[u8; 32]> {
+) -> io::Result<Option<[u8; 32]>> {
     let mut offset = 0;
     while offset < length {
-        if shared.is_over() {
-            return Err(io::Error::other("the session has ended"));
+        if offset.is_multiple_of(LOOK_EVERY) && !is_wanted() {
+            return Ok(None);
         }
         let wanted = usize::try_from(length - offset).map_or(CHUNK, |left| left.min(CHUNK));
         let part = match memory(offset).and_then(|part| part.get(..wanted)) {
@@ -146,5 +156,5 @@ fn digest<'a>(
         digest.take(part).map_err(io::Error::other)?;
         offset += wanted as u64;
     }
-    Ok(digest.finish())
+    Ok(Some(digest.finish()))
 }

@@ -170,7 +170,7 @@ impl Door {
         made.member = member;
         shared.agree_on_most_lanes(most_lanes);
         shared.set_material(material);
-        lanes::add(&shared, links, &options)?;
+        lanes::begin(&shared, links, &options)?;
         if lanes > 0 {
             shared.presume(hello.room);
         }

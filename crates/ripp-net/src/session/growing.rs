@@ -77,8 +77,12 @@ impl Seen {
     }
 }
 
-/// Has `wanted` lanes in all.
+/// Has `wanted` lanes in all, as far as there may be so many.
 fn want(shared: &Arc<Shared>, wanted: u16) {
+    let wanted = wanted.min(shared.most_lanes());
+    if usize::from(wanted) <= shared.links().count() {
+        return;
+    }
     match shared.material().map(|material| material.end) {
         Some(End::Listener) => open(shared, wanted),
         Some(End::Dialer) => shared.message(&Message::LanesWanted { lanes: wanted }),
@@ -98,7 +102,7 @@ pub(super) fn open(shared: &Arc<Shared>, wanted: u16) {
     let told = shared.now();
     let reached = Known::Reached(Reached { address: address.ip(), told, rtt: None });
     if let Err(cause) = open_links(shared, material, &vec![reached; more]) {
-        tracing::warn!("no more than {first} lanes: {cause}");
+        stay_with(shared, first, &cause);
     }
 }
 
@@ -124,8 +128,13 @@ pub(super) fn follow(shared: &Arc<Shared>, ports: &[u16], addresses: &[IpAddr]) 
     let peers: Vec<_> = ports.iter().take(more).enumerate().map(told).collect();
     let added = material.links(first, &peers, None).and_then(|links| lanes::add(shared, links, &material.options));
     if let Err(cause) = added {
-        tracing::warn!("no more than {first} lanes: {cause}");
+        stay_with(shared, first, &cause);
     }
+}
+
+fn stay_with(shared: &Shared, lanes: usize, cause: &SessionError) {
+    tracing::warn!("no more than {lanes} lanes: {cause}");
+    shared.add_no_more_lanes();
 }
 
 #[cfg(test)]
@@ -207,6 +216,22 @@ mod tests {
         }
         eventually("more lanes", || lanes(of_dialler) > 1 && lanes(of_listener) > 1);
         assert_eq!(lanes(idle), 1);
+    }
+
+    #[test]
+    fn where_some_could_not_be_had_those_that_there_are_go_on_alone() {
+        for at_dialler in [true, false] {
+            let (_listener, dialled, taken) = pair(Lanes::UpTo(4), Lanes::UpTo(4));
+            send(&dialled, &taken, 1);
+            let failed = if at_dialler { &dialled } else { &taken };
+            stay_with(&failed.shared, 1, &SessionError::Thread(std::io::ErrorKind::WouldBlock.into()));
+            [&dialled, &taken].iter().for_each(|end| want(&end.shared, 2));
+            // Those of a listener whose dialler has none would be numbered otherwise there.
+            failed.shared.message(&Message::LanesWanted { lanes: 4 });
+            send(&dialled, &taken, 1);
+            send(&taken, &dialled, 1);
+            assert_eq!(lanes(failed), 1);
+        }
     }
 
     #[test]

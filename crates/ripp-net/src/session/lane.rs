@@ -16,17 +16,13 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
 use super::parts::Arrivals;
-use super::path::{Known, Path, Told};
+use super::path::{ASSUMED, Known, Path, Told};
 use super::shared::lock;
 use crate::socket::LaneSocket;
 use crate::thread_clock::ThreadClock;
 
-/// After the first answer, answers to larger pings are waited for this long at least.
-const LEAST_PATIENCE: Duration = Duration::from_millis(3);
 /// Sizes of UDP payload worth trying, beside those of the route: tunnels, Ethernet, jumbo frames.
 const SIZES: [usize; 4] = [LEAST_DATAGRAM, 1392, 1472, 4052];
-/// And the largest that is tried with data, before it is known what the path takes.
-const ASSUMED: usize = 1472;
 
 /// A lane's socket, keys and path.
 pub(super) struct LaneLink {
@@ -203,18 +199,14 @@ impl LaneLink {
     /// The path, when it has just become clear what it is like, or that it takes larger datagrams than was thought.
     pub(super) fn newly_validated(&self, now: Time) -> Option<Validated> {
         let mut path = lock(&self.path);
-        let patience = LEAST_PATIENCE.max(path.rtt.min(Duration::from_secs(1)) / 4);
-        let answered = path.answered?;
+        let due = path.decided_at()?;
         let candidate = path.candidate?;
         if path.peer == Some(candidate) && !path.assumed {
             let grown = path.largest > path.told;
             path.told = path.largest;
             return grown.then_some(Validated { datagram: path.largest as u16, rtt: path.rtt });
         }
-        if path.largest < path.most.min(1472) && now < answered.after(patience) {
-            return None;
-        }
-        if now < answered.after(LEAST_PATIENCE) {
+        if now < due {
             return None;
         }
         path.peer = Some(candidate);
@@ -227,7 +219,7 @@ impl LaneLink {
     pub(super) fn validation_due(&self) -> Option<Time> {
         let path = lock(&self.path);
         let pending = path.assumed || path.peer.is_none() || path.peer != path.candidate;
-        path.answered.filter(|_| pending).map(|at| at.after(LEAST_PATIENCE))
+        path.decided_at().filter(|_| pending)
     }
 
     /// Seals a datagram whose frame is in place, and sends it; what the network does with it is another matter.

@@ -81,14 +81,19 @@ impl Material {
     }
 }
 
+/// Adds the lanes that a session begins with, and ends it where they cannot be had.
+pub(super) fn begin(shared: &Arc<Shared>, links: Vec<Arc<LaneLink>>, options: &Options) -> Result<(), SessionError> {
+    add(shared, links, options).inspect_err(|cause| shared.end(Some(&cause.to_string())))
+}
+
 /// Adds lanes to those that a session has, and starts their threads, which validate paths.
 pub(super) fn add(shared: &Arc<Shared>, links: Vec<Arc<LaneLink>>, options: &Options) -> Result<(), SessionError> {
     let first = shared.add_links(&links);
     for (index, link) in (first..).zip(links) {
         let (receiving, options, heard) = (Arc::clone(shared), options.clone(), Arc::clone(&link));
-        shared.spawn(format!("ripp-in-{index}"), move || receive::run(&receiving, &heard, index, &options))?;
+        shared.try_spawn(format!("ripp-in-{index}"), move || receive::run(&receiving, &heard, index, &options))?;
         let sending = Arc::clone(shared);
-        shared.spawn(format!("ripp-out-{index}"), move || send::run(&sending, &link, index))?;
+        shared.try_spawn(format!("ripp-out-{index}"), move || send::run(&sending, &link, index))?;
     }
     Ok(())
 }

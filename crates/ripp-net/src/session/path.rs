@@ -16,6 +16,10 @@ const CHALLENGE_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_milli
 const CHALLENGE_PATIENCE: Duration = Duration::from_secs(3);
 /// What may be sent to an address for each byte that came from there, before it is validated.
 const AMPLIFICATION: usize = 3;
+/// After the first answer, answers to larger pings are waited for this long at least.
+const LEAST_PATIENCE: Duration = Duration::from_millis(3);
+/// The largest datagram that is tried with data, before it is known what the path takes.
+pub(super) const ASSUMED: usize = 1472;
 pub(super) const SMALL_PING: usize = CLEAR_HEADER + Ping::LEAST + TAG;
 
 /// Where the other end is, as far as that is known.
@@ -154,6 +158,13 @@ impl Path {
                 Some(last.after(every.min(*CHALLENGE_EVERY.end())))
             }
         }
+    }
+
+    /// When what has been answered by then is what the path takes, once something was.
+    pub(super) fn decided_at(&self) -> Option<Time> {
+        let may_grow = self.largest < self.most.min(ASSUMED);
+        let round_trip = if may_grow { self.rtt.min(Duration::from_secs(1)) } else { Duration::ZERO };
+        self.answered.map(|at| at.after(LEAST_PATIENCE.max(round_trip / 4)))
     }
 
     /// The candidate `to` is challenged now, unless it has not answered for so long that it is forgotten.

@@ -244,6 +244,11 @@ impl Shared {
         self.most_lanes.fetch_max(most, Ordering::Relaxed);
     }
 
+    /// Some could not be had: there are no more from here on, for the other end may number them otherwise.
+    pub(super) fn add_no_more_lanes(&self) {
+        self.most_lanes.store(0, Ordering::Relaxed);
+    }
+
     /// Gives the session the keys of digests, once, before objects are accepted.
     pub(super) fn set_digest_keys(&self, keys: DigestKeys) {
         let _ = self.digest_keys.set(keys);
@@ -269,18 +274,16 @@ impl Shared {
         first
     }
 
-    /// Starts a thread that ends when the session does.
+    /// Starts a thread that ends when the session does, and ends that where there is none.
     pub(super) fn spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
-        match thread::Builder::new().name(name).spawn(work) {
-            Ok(thread) => {
-                lock(&self.threads).push(thread);
-                Ok(())
-            }
-            Err(cause) => {
-                self.end(Some("a thread could not be had"));
-                Err(SessionError::Thread(cause))
-            }
-        }
+        self.try_spawn(name, work).inspect_err(|_| self.end(Some("a thread could not be had")))
+    }
+
+    /// The same of a thread that the session can do without.
+    pub(super) fn try_spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
+        let thread = thread::Builder::new().name(name).spawn(work).map_err(SessionError::Thread)?;
+        lock(&self.threads).push(thread);
+        Ok(())
     }
 
     /// Waits for all threads to end, which they do when the session has.

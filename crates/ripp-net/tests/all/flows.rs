@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use visapult_ripp_net::{Flow, Incoming, MemorySink, Mode, Options, Outgoing, Session, Trust};
+use visapult_ripp_net::{
+    Flow, Incoming, Lanes, MemorySink, Mode, Options, Outgoing, Rate, Session, Sink, Source, Trust,
+};
 
-use crate::common::{InRuns, PATIENCE, assert_works, bytes_of, content, listener, next_offer, sessions};
+use crate::common::{InRuns, PATIENCE, assert_works, bytes_of, content, eventually, listener, next_offer, sessions};
 
 const LENGTH: usize = 100_000;
 
@@ -43,6 +45,65 @@ fn a_flow_that_is_cancelled_takes_back_what_is_under_way_and_may_be_used_again()
     assert!(flow.wait().unwrap_err().why.contains("cancelled by the sender"));
     flow.wait().unwrap();
     assert_works(&left, &right);
+}
+
+/// More than can be read in a test.
+struct Endless;
+
+impl Source for Endless {
+    fn length(&self) -> u64 {
+        1 << 40
+    }
+
+    fn read_at(&self, _: u64, into: &mut [u8]) -> std::io::Result<()> {
+        into.fill(7);
+        Ok(())
+    }
+}
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn write_at(&self, _: u64, _: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nobody_waits_for_the_digest_of_what_was_cancelled() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let large = flow.send("large", Arc::new(Endless)).unwrap();
+    let arriving = next_offer(&right).accept(Arc::new(Nowhere));
+    eventually("some of it arrives", || arriving.arrived() > 0);
+    large.cancel();
+    arriving.wait().unwrap_err();
+    let small = offered(&left.open_flow("other", Mode::Reliable, 1).unwrap(), 1);
+    accepted(&right, 1);
+    eventually("a small object is verified behind it", || small[0].is_over());
+    small[0].wait().unwrap();
+}
+
+#[test]
+fn all_lanes_carry_whatever_bounds_their_rate() {
+    const MOST_BPS: u64 = 100_000_000;
+    for (own, sent, received) in [(Some(MOST_BPS), 0, 0), (None, MOST_BPS, 0), (None, 0, MOST_BPS)] {
+        let (listener, url) = listener();
+        let options = Options { lanes: Lanes::Exactly(4), rate: Rate::Auto { most_bps: own }, ..Options::default() };
+        let left = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+        let right = listener.accept(PATIENCE).unwrap().unwrap();
+        left.limit(sent, 0);
+        right.limit(0, received);
+        let endless = left.open_flow("flow", Mode::Reliable, 1).unwrap().send("endless", Arc::new(Endless)).unwrap();
+        let _arriving = next_offer(&right).accept(Arc::new(Nowhere));
+        let carries = || left.statistics().lanes.iter().filter(|lane| lane.sent.arrived_bytes > 0).count();
+        eventually(&format!("all lanes carry ({own:?} {sent} {received})"), || carries() == 4);
+        endless.cancel();
+    }
 }
 
 #[test]

@@ -136,10 +136,10 @@ impl Auto {
         self
     }
 
-    /// Knows of the path what the controller of another lane does.
-    pub(super) fn learn(&mut self, from: &Self) {
+    /// Knows of the path what the controller of another lane does, and may send `bps` of it: what it might before was a part to begin with.
+    pub(super) fn learn(&mut self, from: &Self, bps: f64) {
         let own = std::mem::replace(self, from.clone());
-        (self.most_bps, self.causes, self.route) = (own.most_bps, own.causes, Route::default());
+        (self.most_bps, self.causes, self.route) = (own.most_bps.max(bps), own.causes, Route::default());
     }
 
     /// Goes on at this rate, because others send beside it from here on.
@@ -286,11 +286,22 @@ impl Auto {
             self.drain_excess(round, queue_threshold(round.least_rtt_s));
             return;
         }
-        if round.source_limited || round.sent_bps < 0.5 * round.paced_bps {
+        if round.source_limited {
+            return;
+        }
+        if round.capped && round.paced_bps >= 0.9 * self.rate_bps {
+            // It is looked for no further than is allowed, here or by the program and the receiver.
+            self.path_bps = if self.is_capped() { self.rate_bps } else { round.sent_bps };
+            self.hold(PROBE_EVERY);
+            return;
+        }
+        if round.sent_bps < 0.5 * round.paced_bps {
             return;
         }
         match expected_bps {
-            Some(expected) if self.rate_bps < expected => self.set_rate(expected.min(self.rate_bps * 2.0)),
+            Some(expected) if self.rate_bps < expected.min(self.most_bps) => {
+                self.set_rate(expected.min(self.rate_bps * 2.0))
+            }
             Some(_) if round.paced_bps >= 0.9 * self.rate_bps => {
                 self.path_bps = self.rate_bps;
                 self.probe(AFTER_START);

@@ -47,7 +47,7 @@ fn what_one_has_found_another_goes_on_from_and_neither_sends_more_than_its_part(
     });
     assert!(!found.is_starting() && found.path_bps > 9e7, "{}", found.path_bps);
     let mut other = Auto::new(1_000_000, Some(80_000_000));
-    other.learn(&found);
+    other.learn(&found, 5e7);
     [&mut other, &mut found].into_iter().for_each(|auto| auto.go_on_at(5e7));
     assert_eq!((found.rate_bps(), other.rate_bps(), other.most_bps()), (50_000_000, 50_000_000, 80_000_000));
     assert!(!other.is_starting() && matches!(found.phase, Phase::Hold { .. }));
@@ -180,4 +180,46 @@ fn a_receiver_that_stalls_keeps_its_rate() {
     auto.on_round(&Round { queue_s: 0.2, last_queue_s: 0.2, least_rtt_s: 0.02, ..round });
     assert_eq!(auto.rate_bps(), 10_000_000);
     assert_eq!(auto.causes().rounds(Cause::Receiver), 1);
+}
+
+/// Told of rounds in which no more than `carried_bps` arrives, and no more than `allowed_bps` is sent.
+fn told_of(auto: &mut Auto, carried_bps: f64, allowed_bps: f64) {
+    let paced_bps = auto.rate_bps() as f64;
+    let sent_bps = paced_bps.min(allowed_bps);
+    let delivered_bps = sent_bps.min(carried_bps);
+    auto.on_round(&Round {
+        seconds: 0.05,
+        least_rtt_s: 0.02,
+        rtt_s: 0.02,
+        paced_bps,
+        sent_bps,
+        delivered_bps,
+        loss: 1.0 - delivered_bps / sent_bps,
+        capped: auto.is_capped() || allowed_bps < paced_bps,
+        ..Round::default()
+    });
+}
+
+#[test]
+fn what_may_not_be_sent_is_not_looked_for() {
+    const MOST_BPS: u64 = 20_000_000;
+    for train_bps in [None, Some(1e6), Some(21e6), Some(1e9)] {
+        // What bounds it is its own, or the receiver's.
+        for (own, allowed_bps) in [(Some(MOST_BPS), f64::INFINITY), (None, MOST_BPS as f64)] {
+            let mut auto = Auto::new(1_000_000, own);
+            if let Some(bps) = train_bps {
+                auto.on_train(bps);
+            }
+            (0..100).for_each(|_| told_of(&mut auto, 1e9, allowed_bps));
+            assert!(!auto.is_starting(), "a train of {train_bps:?}");
+            assert!(auto.path_bps >= 0.95 * MOST_BPS as f64, "{} after a train of {train_bps:?}", auto.path_bps);
+        }
+    }
+}
+
+#[test]
+fn a_policer_just_below_what_is_allowed_is_heeded() {
+    let mut auto = Auto::new(1_000_000, Some(20_000_000));
+    (0..200).for_each(|_| told_of(&mut auto, 18.4e6, f64::INFINITY));
+    assert!(auto.rate_bps() < 18_800_000, "{}", auto.rate_bps());
 }
