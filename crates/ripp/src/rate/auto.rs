@@ -291,7 +291,7 @@ impl Auto {
         }
         if round.capped && round.paced_bps >= 0.9 * self.rate_bps {
             // It is looked for no further than is allowed, here or by the program and the receiver.
-            self.path_bps = if self.is_capped() { self.rate_bps } else { round.sent_bps };
+            self.path_bps = self.rate_bps;
             self.hold(PROBE_EVERY);
             return;
         }
