@@ -110,6 +110,21 @@ def test_a_level_that_is_stored_is_read_and_one_that_is_not_is_made(shared: tupl
     assert_one_clear_line(refused.stderr, "it has no level 9")
 
 
+def test_what_a_level_alone_calls_missing_is_missing_in_its_copy(tmp_path: Path) -> None:
+    field = values((8, 8, 8), "u2") // 2
+    image = zarr.open_group(str(tmp_path / "image.zarr"), mode="w", zarr_format=2)
+    image.create_array("0", shape=(16, 16, 16), chunks=(16, 16, 16), dtype="u2")
+    image.create_array("1", shape=field.shape, chunks=(4, 8, 8), dtype="u2", fill_value=65535)[:4] = field[:4]
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    scales = [[{"type": "scale", "scale": [scale] * 3}] for scale in (1.0, 2.0)]
+    datasets = [{"path": str(level), "coordinateTransformations": scale} for level, scale in enumerate(scales)]
+    image.attrs["multiscales"] = [{"version": "0.4", "name": "v", "axes": axes, "datasets": datasets}]
+    copied = part(tmp_path / "image.zarr", tmp_path / "copy.zarr", "--level", "1")["v"]
+    np.testing.assert_array_equal(copied[:4], field[:4])
+    assert np.isnan(copied[4:]).all()
+    assert part(tmp_path / "image.zarr", tmp_path / "finest.zarr", "--box", ":,:,:")["v"].dtype == np.uint16
+
+
 @pytest.mark.parametrize(("asked", "most", "relative"), [("0.1%", 1e-3, True), ("5%", 0.05, True), ("0.02", 0.02, False), ("3", 3.0, False)])
 def test_values_are_as_near_as_promised_and_take_fewer_bytes(asked: str, most: float, relative: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared

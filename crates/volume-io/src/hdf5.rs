@@ -143,7 +143,7 @@ impl Source for Hdf5 {
         self.fields[field].stored.grain()
     }
 
-    fn is_as_stored(&self, field: usize) -> bool {
+    fn is_as_stored(&self, field: usize, _level: usize) -> bool {
         self.fields[field].stored.encoding().is_plain()
     }
 
