@@ -71,6 +71,23 @@ def test_small_numbers_keep_their_type_and_all_their_bits(kind: str, shared: tup
     np.testing.assert_array_equal(copied[:], field)
 
 
+@pytest.mark.parametrize("order", [h5py.h5t.ORDER_LE, h5py.h5t.ORDER_BE])
+def test_short_floats_that_reach_further_than_half_ones_are_copied_whole(order: int, tmp_path: Path) -> None:
+    field = np.linspace(-3e38, 3e38, 8 * 8 * 8, dtype=np.float32).reshape(8, 8, 8)
+    brain = h5py.h5t.IEEE_F32LE.copy()
+    brain.set_fields(15, 7, 8, 0, 7)
+    brain.set_size(2)
+    half = h5py.h5t.IEEE_F16LE.copy()
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        for name, kind, stored in [("brain", brain, field), ("half", half, field / 1e34)]:
+            kind.set_order(order)
+            dataset = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple(field.shape))
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, stored)
+    copied = part(tmp_path / "run.h5", tmp_path / "copy.zarr", "--box", ":,:,:")
+    np.testing.assert_allclose(copied["brain"][:], field, rtol=2**-8)
+    assert (copied["brain"].dtype, copied["half"].dtype) == (np.float32, np.float16)
+
+
 def test_the_readers_of_the_viewer_are_those_of_the_share(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     field = values((20, 30, 40), "i2")

@@ -3,8 +3,10 @@
 use std::fs::File;
 
 use hdf5_metno::dataset::{FillValue, Layout as StoredLayout};
+use hdf5_metno::sync::sync;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, Datatype};
+use hdf5_metno_sys::h5t::{H5Tget_ebias, H5Tget_fields};
 use visapult_volume::{Box3, ScalarType, StepIndex};
 
 use super::attributes;
@@ -36,7 +38,7 @@ impl Stored {
         };
         let dtype = dataset.dtype().map_err(refuse)?;
         let kind = dtype.to_descriptor().map_err(refuse)?;
-        let encoding = encoding(dataset, &kind);
+        let encoding = encoding(dataset, &dtype, &kind);
         let native =
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.
@@ -93,11 +95,27 @@ impl Stored {
 }
 
 /// Type, scale and missing value of a dataset, in the machine's byte order.
-fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
+fn encoding(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
     let is_whole = |name: &str| attributes::is_whole(dataset, name);
-    Encoding::told(scalar(kind), numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
+    let scalar = match scalar(kind) {
+        ScalarType::F16 if !is_half(dtype) => ScalarType::F32,
+        scalar => scalar,
+    };
+    Encoding::told(scalar, numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
+}
+
+/// Whether floats of two bytes are those of IEEE 754, in either byte order. Others, as bfloat16, reach further.
+#[expect(unsafe_code, reason = "no safe wrapper of these calls")]
+fn is_half(dtype: &Datatype) -> bool {
+    let (id, mut fields) = (dtype.id(), [0; 5]);
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = &mut fields;
+    // SAFETY: the type is open while `dtype` is there, and each number has a place of its own; one thread at a time calls the library.
+    let (told, bias) = sync(|| unsafe {
+        (H5Tget_fields(id, sign, exponent, exponent_bits, mantissa, mantissa_bits), H5Tget_ebias(id))
+    });
+    told >= 0 && (fields, bias) == ([15, 10, 5, 0, 10], 15)
 }
 
 /// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".
