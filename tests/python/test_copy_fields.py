@@ -134,7 +134,7 @@ def test_what_a_level_alone_calls_missing_is_missing_in_its_copy(tmp_path: Path)
     image.create_array("1", shape=field.shape, chunks=(4, 8, 8), dtype="u2", fill_value=65535)[:4] = field[:4]
     axes = [{"name": name, "type": "space"} for name in "zyx"]
     scales = [[{"type": "scale", "scale": [scale] * 3}] for scale in (1.0, 2.0)]
-    datasets = [{"path": str(level), "coordinateTransformations": scale} for level, scale in enumerate(scales)]
+    datasets: list[Any] = [{"path": str(level), "coordinateTransformations": scale} for level, scale in enumerate(scales)]
     image.attrs["multiscales"] = [{"version": "0.4", "name": "v", "axes": axes, "datasets": datasets}]
     copied = part(tmp_path / "image.zarr", tmp_path / "copy.zarr", "--level", "1")["v"]
     np.testing.assert_array_equal(copied[:4], field[:4])
