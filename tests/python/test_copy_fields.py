@@ -71,6 +71,23 @@ def test_small_numbers_keep_their_type_and_all_their_bits(kind: str, shared: tup
     np.testing.assert_array_equal(copied[:], field)
 
 
+@pytest.mark.parametrize("order", [h5py.h5t.ORDER_LE, h5py.h5t.ORDER_BE])
+def test_short_floats_that_reach_further_than_half_ones_are_copied_whole(order: int, tmp_path: Path) -> None:
+    field = np.linspace(-3e38, 3e38, 8 * 8 * 8, dtype=np.float32).reshape(8, 8, 8)
+    brain = h5py.h5t.IEEE_F32LE.copy()
+    brain.set_fields(15, 7, 8, 0, 7)
+    brain.set_size(2)
+    half = h5py.h5t.IEEE_F16LE.copy()
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        for name, kind, stored in [("brain", brain, field), ("half", half, field / 1e34)]:
+            kind.set_order(order)
+            dataset = h5py.h5d.create(file.id, name.encode(), kind, h5py.h5s.create_simple(field.shape))
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, stored)
+    copied = part(tmp_path / "run.h5", tmp_path / "copy.zarr", "--box", ":,:,:")
+    np.testing.assert_allclose(copied["brain"][:], field, rtol=2**-8)
+    assert (copied["brain"].dtype, copied["half"].dtype) == (np.float32, np.float16)
+
+
 def test_the_readers_of_the_viewer_are_those_of_the_share(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     field = values((20, 30, 40), "i2")
@@ -108,6 +125,21 @@ def test_a_level_that_is_stored_is_read_and_one_that_is_not_is_made(shared: tupl
     np.testing.assert_allclose(made["x"][:], 0.5 + 2 * np.arange(3, 21))
     refused = copy(f"{url}/image.zarr", tmp_path / "no.zarr", "--level", "9")
     assert_one_clear_line(refused.stderr, "it has no level 9")
+
+
+def test_what_a_level_alone_calls_missing_is_missing_in_its_copy(tmp_path: Path) -> None:
+    field = values((8, 8, 8), "u2") // 2
+    image = zarr.open_group(str(tmp_path / "image.zarr"), mode="w", zarr_format=2)
+    image.create_array("0", shape=(16, 16, 16), chunks=(16, 16, 16), dtype="u2")
+    image.create_array("1", shape=field.shape, chunks=(4, 8, 8), dtype="u2", fill_value=65535)[:4] = field[:4]
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    scales = [[{"type": "scale", "scale": [scale] * 3}] for scale in (1.0, 2.0)]
+    datasets: list[Any] = [{"path": str(level), "coordinateTransformations": scale} for level, scale in enumerate(scales)]
+    image.attrs["multiscales"] = [{"version": "0.4", "name": "v", "axes": axes, "datasets": datasets}]
+    copied = part(tmp_path / "image.zarr", tmp_path / "copy.zarr", "--level", "1")["v"]
+    np.testing.assert_array_equal(copied[:4], field[:4])
+    assert np.isnan(copied[4:]).all()
+    assert part(tmp_path / "image.zarr", tmp_path / "finest.zarr", "--box", ":,:,:")["v"].dtype == np.uint16
 
 
 @pytest.mark.parametrize(("asked", "most", "relative"), [("0.1%", 1e-3, True), ("5%", 0.05, True), ("0.02", 0.02, False), ("3", 3.0, False)])

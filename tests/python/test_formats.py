@@ -319,6 +319,15 @@ def test_what_is_not_valid_is_missing(attributes: dict[str, Any], missing: tuple
         assert (told["range"], told["missing"]) == ([np.nanmin(values), np.nanmax(values)], np.isnan(values).sum())
 
 
+@pytest.mark.parametrize(("valid", "missing"), [((0, -6), 5), ((-32768, 32767), 0), ((100, -32768), 100 + 32767)])
+def test_what_is_valid_of_integers_that_are_meant_unsigned_is_unsigned(valid: tuple[int, int], missing: int, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        file["v"] = np.arange(65536).astype("u2").view("i2").reshape(16, 64, 64)
+        file["v"].attrs.update({"_Unsigned": "true", "valid_range": np.array(valid, "i2")})
+    [told] = json.loads(run("info", "--json", tmp_path / "run.nc").stdout)["fields"]
+    assert told["missing"] == missing
+
+
 def test_axes_are_told_apart_by_their_labels_too(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         data = file.create_dataset("v", data=np.zeros((5, 4, 3), np.float32))
@@ -389,3 +398,12 @@ def test_a_chunk_that_was_never_written_is_missing_whatever_the_sign(tmp_path: P
     told = json.loads(run("info", tmp_path / "bytes.h5", "--json").stdout)["fields"][0]
     assert told["missing"] == 4 * 8 * 8 + np.count_nonzero(values[:4] == -1)
     assert told["range"] == [0, 254]
+
+
+def test_a_chunk_that_was_never_written_is_missing_where_its_fill_is_told_in_double(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        stored = file.create_dataset("v", shape=(8, 8, 8), dtype="f4", chunks=(4, 8, 8), fillvalue=1e20)
+        stored.attrs["_FillValue"] = np.float64(1e20)
+        stored[:4] = np.arange(256).reshape(4, 8, 8)
+    [told] = json.loads(run("info", tmp_path / "run.nc", "--json").stdout)["fields"]
+    assert (told["range"], told["missing"]) == ([0, 255], 256)

@@ -29,6 +29,8 @@ use train::{TRAIN, Train};
 const BURST: Duration = Duration::from_micros(500);
 /// Full bursts are due more often than this at high rates; then several leave at a time.
 const LEAST_PAUSE: Duration = Duration::from_micros(200);
+/// Of a rate, what is so near to it that a greater one would not be told from it.
+const HARDLY_MORE: f64 = 1.03;
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
 
@@ -363,8 +365,9 @@ impl LaneOut {
         self.credit.limit(now, self.controller.most_bps().min(self.most_bps))
     }
 
+    /// No more is allowed than it goes at, or hardly: who has come to what is allowed does not go on looking.
     fn is_capped(&self) -> bool {
-        let rate_bps = self.controller.rate_bps();
+        let rate_bps = (self.controller.rate_bps() as f64 * HARDLY_MORE) as u64;
         self.controller.is_capped() || self.most_bps < rate_bps || self.credit.is_below(rate_bps)
     }
 

@@ -113,7 +113,7 @@ impl<B: BytesAt> Source for FlatSource<B> {
         if self.array.layout.strides[0] == 1 { [1; 3] } else { self.array.layout.tile() }
     }
 
-    fn is_as_stored(&self, _field: usize) -> bool {
+    fn is_as_stored(&self, _field: usize, _level: usize) -> bool {
         self.array.encoding.is_plain()
     }
 

@@ -143,7 +143,7 @@ impl Source for Hdf5 {
         self.fields[field].stored.grain()
     }
 
-    fn is_as_stored(&self, field: usize) -> bool {
+    fn is_as_stored(&self, field: usize, _level: usize) -> bool {
         self.fields[field].stored.encoding().is_plain()
     }
 
@@ -159,7 +159,7 @@ impl Source for Hdf5 {
         let field = &self.fields[request.field];
         let step = if field.is_static { 0 } else { request.step };
         let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
-        field.home.witness.during(|| field.stored.read(step, &bounds, out))?;
+        field.home.witness(&field.stored).during(|| field.stored.read(step, &bounds, out))?;
         self.reversed.turn(bounds.size(), out);
         Ok(())
     }

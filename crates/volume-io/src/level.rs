@@ -129,8 +129,8 @@ impl Source for FromLevel {
         self.source.is_far()
     }
 
-    fn is_as_stored(&self, field: usize) -> bool {
-        self.halvings == 0 && self.source.is_as_stored(field)
+    fn is_as_stored(&self, field: usize, level: usize) -> bool {
+        self.halvings == 0 && self.source.is_as_stored(field, self.stored + level)
     }
 
     fn is_static(&self, field: usize) -> bool {
@@ -213,6 +213,10 @@ mod tests {
             StepSpan { first: 0, last: 0 }
         }
 
+        fn is_as_stored(&self, _field: usize, level: usize) -> bool {
+            level == 2
+        }
+
         fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
             request.check(&self.0, self.steps(), out.len())?;
             assert!(out.len() <= 2 * HELD, "{} samples at once", out.len());
@@ -272,6 +276,8 @@ mod tests {
             source.read(&ReadRequest { field: 0, step: 0, level, bounds }, &mut out).unwrap();
             assert_eq!(out[0], value([3, 2, 1]) + 0.25 * (level + 1) as f32);
         }
+        assert_eq!([0, 1].map(|level| source.is_as_stored(0, level)), [false, true]);
+        assert_eq!([1, 2, 3].map(|level| at_level(stored(), level).unwrap().is_as_stored(0, 0)), [false, true, false]);
         assert_eq!(edges(at_level(stored(), 1).unwrap().as_ref()), [32]);
         assert_eq!(from_level(stored(), 3).unwrap().samples_read(), 16 * 16 * 16);
     }

@@ -78,8 +78,8 @@ impl Source for WithLogarithms {
         self.source.is_far()
     }
 
-    fn is_as_stored(&self, field: usize) -> bool {
-        field < self.own && self.source.is_as_stored(field)
+    fn is_as_stored(&self, field: usize, level: usize) -> bool {
+        field < self.own && self.source.is_as_stored(field, level)
     }
 
     fn is_static(&self, field: usize) -> bool {
@@ -180,8 +180,8 @@ mod tests {
             true
         }
 
-        fn is_as_stored(&self, _field: usize) -> bool {
-            true
+        fn is_as_stored(&self, _field: usize, level: usize) -> bool {
+            level == 1
         }
 
         fn is_static(&self, field: usize) -> bool {
@@ -239,7 +239,8 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|field| source.grain(field, 1)[0]), [3, 13, 3, 13]);
         assert_eq!(source.samples_read(), 4711);
         assert!(source.is_far());
-        assert_eq!([0, 1, 2, 3].map(|field| source.is_as_stored(field)), [true, true, false, false]);
+        assert_eq!([0, 1, 2, 3].map(|field| source.is_as_stored(field, 1)), [true, true, false, false]);
+        assert!(!source.is_as_stored(0, 0));
         assert_eq!([0, 1, 2, 3].map(|field| source.is_static(field)), [false, true, false, true]);
         let is_shared = |field| source.shared(&request(field)).unwrap().is_some();
         assert_eq!([0, 1, 2, 3].map(is_shared), [true, true, false, false]);

@@ -52,6 +52,7 @@ impl Encoding {
         if fills.is_empty() {
             fills.extend(own_fill());
         }
+        fills.iter_mut().for_each(|fill| *fill = narrowed(scalar, *fill));
         let slope = finite("scale_factor").filter(|n| *n != 0.0).unwrap_or(1.0);
         let intercept = finite("add_offset").unwrap_or(0.0);
         let encoding = Self { slope, intercept, fills, ..Self::plain(scalar, ByteOrder::NATIVE) };
@@ -64,14 +65,14 @@ impl Encoding {
                 [bound("valid_min", f64::NEG_INFINITY), bound("valid_max", f64::INFINITY)]
             }
         };
-        let is_told = valid[0] <= valid[1] && valid != [f64::NEG_INFINITY, f64::INFINITY];
-        // Bounds have more digits than singles.
-        let valid = if scalar == ScalarType::F32 { valid.map(|bound| f64::from(bound as f32)) } else { valid };
-        let encoding = Self { valid: is_told.then_some(valid), ..encoding };
-        match text("_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
+        let encoding = Self { valid: Some(valid.map(|bound| narrowed(scalar, bound))), ..encoding };
+        let encoding = match text("_Unsigned").map(|text| text.eq_ignore_ascii_case("true")) {
             Some(is_unsigned) => encoding.with_sign(!is_unsigned),
             None => encoding,
-        }
+        };
+        // Which of them is the lesser shows in the type as it is meant.
+        let is_range = |valid: &[f64; 2]| valid[0] <= valid[1] && *valid != [f64::NEG_INFINITY, f64::INFINITY];
+        Self { valid: encoding.valid.filter(is_range), ..encoding }
     }
 
     /// Whether the stored bytes are the values handed out.
@@ -203,6 +204,15 @@ impl Encoding {
     }
 }
 
+/// The number that floats of a type make of one that is told with more digits.
+fn narrowed(scalar: ScalarType, told: f64) -> f64 {
+    match scalar {
+        ScalarType::F32 => f64::from(told as f32),
+        ScalarType::F16 => f16::from_f64(told).to_f64(),
+        _ => told,
+    }
+}
+
 fn is_any<T: Stored<N>, const N: usize>(value: T, fills: &[T]) -> bool {
     fills.iter().any(|fill| value.is(*fill))
 }
@@ -307,6 +317,31 @@ mod tests {
         }
     }
 
+    /// The encoding of attributes with these numbers, whole ones in integers; integers are unsigned where `is_unsigned`.
+    fn told(scalar: ScalarType, attributes: &[(&str, &[f64])], is_unsigned: bool) -> Encoding {
+        let numbers = |name: &str| {
+            let found = attributes.iter().find(|(known, _)| *known == name);
+            found.map_or_else(Vec::new, |(_, numbers)| numbers.to_vec())
+        };
+        let text = |name: &str| (name == "_Unsigned" && is_unsigned).then(|| "true".to_owned());
+        Encoding::told(scalar, numbers, |_| true, text, || None)
+    }
+
+    #[test]
+    fn a_fill_told_in_double_is_the_number_that_the_type_makes_of_it() {
+        for (scalar, fill, stored) in [
+            (ScalarType::F32, 1e20, f64::from(1e20_f32)),
+            (ScalarType::F16, 0.1, f16::from_f64(0.1).to_f64()),
+            (ScalarType::F64, 1e20, 1e20),
+        ] {
+            let encoding = told(scalar, &[("_FillValue", &[fill])], false);
+            assert!(encoding.value_of(stored).is_nan(), "{scalar:?}");
+            assert_eq!(encoding.value_of(0.5), 0.5);
+        }
+        let valid = told(ScalarType::F16, &[("valid_min", &[0.1])], false);
+        assert!(decoded(&valid, &f16::from_f64(0.1).to_le_bytes())[0] > 0.0);
+    }
+
     #[test]
     fn a_change_of_sign_takes_the_missing_value_along() {
         let signed = Encoding { fills: vec![-1.0], ..Encoding::plain(ScalarType::I8, ByteOrder::Little) };
@@ -316,6 +351,20 @@ mod tests {
         assert_eq!(unsigned.with_sign(true), signed);
         let float = Encoding::plain(ScalarType::F32, ByteOrder::Little);
         assert_eq!(float.clone().with_sign(false), float);
+    }
+
+    #[test]
+    fn what_is_valid_is_told_in_the_type_as_it_is_meant() {
+        let range = |scalar, range: &[f64]| told(scalar, &[("valid_range", range)], true).valid;
+        assert_eq!(range(ScalarType::I16, &[0.0, -6.0]), Some([0.0, 65530.0]));
+        assert_eq!(range(ScalarType::I8, &[2.0, 100.0]), Some([2.0, 100.0]));
+        // All that the declared type holds, which is no range of the other.
+        assert_eq!(range(ScalarType::I8, &[-128.0, 127.0]), None);
+        assert_eq!(range(ScalarType::I8, &[f64::NAN, 127.0]), None);
+        let most = told(ScalarType::I8, &[("valid_max", &[-6.0])], true);
+        let values = decoded(&most, &[0, 250, 251]);
+        assert!(values[..2] == [0.0, 250.0] && values[2].is_nan(), "{values:?}");
+        assert_eq!(told(ScalarType::I8, &[], true), Encoding::plain(ScalarType::U8, ByteOrder::NATIVE));
     }
 
     #[test]

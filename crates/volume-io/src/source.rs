@@ -92,12 +92,12 @@ pub trait Source: Send + Sync {
         false
     }
 
-    /// Whether the values of a field are the numbers that are stored: none is scaled, and none stands for what is missing.
+    /// Whether the values of a level of a field are the numbers that are stored: none is scaled, and none stands for what is missing.
     ///
     /// # Panics
-    /// If there is no such field.
-    fn is_as_stored(&self, field: usize) -> bool {
-        let _ = field;
+    /// If there is no such field or level.
+    fn is_as_stored(&self, field: usize, level: usize) -> bool {
+        let _ = (field, level);
         false
     }
 

@@ -12,8 +12,18 @@ use crate::place::Place;
 pub(crate) struct Witness {
     place: Place,
     opened: Seen,
+    course: Course,
+}
+
+/// What becomes of a file's values when somebody writes to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Course {
+    /// It is not the same any more.
+    Fixed,
     /// Whoever writes it appends: what is there stays where it is.
-    grows: bool,
+    Grows,
+    /// Whoever writes it appends, and what is there may move.
+    Moves,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,17 +37,22 @@ struct Seen {
 impl Witness {
     /// Of a file that stays as it is while one looks, opened as `file`.
     pub(crate) fn fixed(place: &Place, file: &File) -> Result<Self, SourceError> {
-        Self::of(place, file, false)
+        Self::of(place, file, Course::Fixed)
     }
 
     /// Of a file to which a simulation may append.
     pub(crate) fn growing(place: &Place, file: &File) -> Result<Self, SourceError> {
-        Self::of(place, file, true)
+        Self::of(place, file, Course::Grows)
     }
 
-    fn of(place: &Place, file: &File, grows: bool) -> Result<Self, SourceError> {
+    /// Of values that move in their file when a simulation appends to it: where they were is something else then.
+    pub(crate) fn moving(place: &Place, file: &File) -> Result<Self, SourceError> {
+        Self::of(place, file, Course::Moves)
+    }
+
+    fn of(place: &Place, file: &File, course: Course) -> Result<Self, SourceError> {
         let opened = file.metadata().map_err(|cause| SourceError::io(place.display(), cause))?;
-        Ok(Self { place: place.clone(), opened: Seen::of(&Metadata::from_just_metadata(opened)), grows })
+        Ok(Self { place: place.clone(), opened: Seen::of(&Metadata::from_just_metadata(opened)), course })
     }
 
     /// What `read` gives, if the file is the same before and after.
@@ -64,11 +79,17 @@ impl Witness {
     fn change(&self, now: Seen) -> Option<String> {
         let then = self.opened;
         if now.device_and_inode != then.device_and_inode {
-            Some(format!("another file of {} bytes has taken its place", now.bytes))
-        } else if now.bytes < then.bytes || (now.bytes != then.bytes && !self.grows) {
-            Some(format!("it had {} bytes, now {}", then.bytes, now.bytes))
-        } else {
-            (now.written != then.written && !self.grows).then(|| "it was written to".to_owned())
+            return Some(format!("another file of {} bytes has taken its place", now.bytes));
+        }
+        if now.bytes < then.bytes || (now.bytes != then.bytes && self.course == Course::Fixed) {
+            return Some(format!("it had {} bytes, now {}", then.bytes, now.bytes));
+        }
+        match self.course {
+            Course::Fixed => (now != then).then(|| "it was written to".to_owned()),
+            Course::Grows => None,
+            Course::Moves => {
+                (now != then).then(|| "it was written to, which moves compressed chunks of several steps".to_owned())
+            }
         }
     }
 }

@@ -120,8 +120,8 @@ impl Source for Zarr {
         self.is_far
     }
 
-    fn is_as_stored(&self, field: usize) -> bool {
-        self.fields[field].levels[0].is_as_stored()
+    fn is_as_stored(&self, field: usize, level: usize) -> bool {
+        self.fields[field].levels[level].is_as_stored()
     }
 
     fn is_static(&self, field: usize) -> bool {

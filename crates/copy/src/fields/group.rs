@@ -142,7 +142,7 @@ fn array(source: &dyn Source, field: usize, cut: &Cut, part: &FieldPart, axes: &
     use ScalarType::{F16, F32, I8, I16, U8, U16};
     let info: &FieldInfo = &source.info().fields[field];
     let is_kept = matches!(info.scalar_type, U8 | I8 | U16 | I16 | F16)
-        && source.is_as_stored(field)
+        && source.is_as_stored(field, 0)
         && part.rounding == Rounding::Exact;
     let edge = cut.size;
     let [nx, ny, nz] = edge.map(|n| n as u64);

@@ -10,7 +10,7 @@ use flate2::read::ZlibDecoder;
 use hdf5_metno::filters::Filter;
 use visapult_volume::{Box3, StepIndex};
 
-use super::dataset::own_fill;
+use super::dataset::{moves, own_fill};
 use super::find::Found;
 use crate::SourceError;
 use crate::bytes::BytesAt;
@@ -43,6 +43,7 @@ pub(super) struct Chunks {
     filters: Vec<Filter>,
     /// Value of samples whose chunk was never written.
     unwritten: f32,
+    moves: bool,
 }
 
 impl Chunks {
@@ -75,11 +76,25 @@ impl Chunks {
         // After that: a program that writes for readers may have written more meanwhile.
         let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
-        Some(Self { shown, bytes, file_length, encoding, chunk: layout, places, filters, unwritten })
+        Some(Self {
+            shown,
+            bytes,
+            file_length,
+            encoding,
+            chunk: layout,
+            places,
+            filters,
+            unwritten,
+            moves: moves(found),
+        })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
         &self.encoding
+    }
+
+    pub(super) const fn moves(&self) -> bool {
+        self.moves
     }
 
     pub(super) fn edge(&self) -> [usize; 3] {

@@ -3,8 +3,11 @@
 use std::fs::File;
 
 use hdf5_metno::dataset::{FillValue, Layout as StoredLayout};
+use hdf5_metno::filters::Filter;
+use hdf5_metno::sync::sync;
 use hdf5_metno::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5_metno::{Dataset, Datatype};
+use hdf5_metno_sys::h5t::{H5Tget_ebias, H5Tget_fields};
 use visapult_volume::{Box3, ScalarType, StepIndex};
 
 use super::attributes;
@@ -14,6 +17,7 @@ use super::home::Home;
 use super::library::Library;
 use crate::SourceError;
 use crate::flat::{FlatArray, Layout};
+use crate::roles::Role;
 use crate::scalar::Encoding;
 
 /// A dataset, by the way it is read.
@@ -36,7 +40,7 @@ impl Stored {
         };
         let dtype = dataset.dtype().map_err(refuse)?;
         let kind = dtype.to_descriptor().map_err(refuse)?;
-        let encoding = encoding(dataset, &kind);
+        let encoding = encoding(dataset, &dtype, &kind);
         let native =
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.
@@ -83,6 +87,15 @@ impl Stored {
         }
     }
 
+    /// Whether values may be elsewhere once the file was written to.
+    pub(super) const fn moves(&self) -> bool {
+        match self {
+            Self::Flat(_) => false,
+            Self::Chunks(chunks) => chunks.moves(),
+            Self::Library(library) => library.moves(),
+        }
+    }
+
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         match self {
             Self::Flat(array) => array.read(step, bounds, out),
@@ -93,11 +106,43 @@ impl Stored {
 }
 
 /// Type, scale and missing value of a dataset, in the machine's byte order.
-fn encoding(dataset: &Dataset, kind: &TypeDescriptor) -> Encoding {
+fn encoding(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
     let is_whole = |name: &str| attributes::is_whole(dataset, name);
-    Encoding::told(scalar(kind), numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
+    let scalar = match scalar(kind) {
+        ScalarType::F16 if !is_half(dtype) => ScalarType::F32,
+        scalar => scalar,
+    };
+    Encoding::told(scalar, numbers, is_whole, |name| attributes::text(dataset, name), own_fill)
+}
+
+/// Whether chunks of a dataset are written again when more is appended to it, and so elsewhere: compressed, they have another length then.
+pub(super) fn moves(found: &Found) -> bool {
+    let dataset = &found.dataset;
+    let keeps_length = |filter: &Filter| matches!(filter, Filter::Shuffle | Filter::Fletcher32);
+    if dataset.filters().iter().all(keeps_length) {
+        return false;
+    }
+    match found.shape.place(Role::Step) {
+        // The room for all steps may have been there from the start.
+        Some(axis) => dataset.chunk().is_some_and(|chunk| chunk[axis] > 1),
+        None => dataset.space().is_ok_and(|space| {
+            space.maxdims().into_iter().zip(space.shape()).any(|(most, now)| most.is_none_or(|most| most > now))
+        }),
+    }
+}
+
+/// Whether floats of two bytes are those of IEEE 754, in either byte order. Others, as bfloat16, reach further.
+#[expect(unsafe_code, reason = "no safe wrapper of these calls")]
+fn is_half(dtype: &Datatype) -> bool {
+    let (id, mut fields) = (dtype.id(), [0; 5]);
+    let [sign, exponent, exponent_bits, mantissa, mantissa_bits] = &mut fields;
+    // SAFETY: the type is open while `dtype` is there, and each number has a place of its own; one thread at a time calls the library.
+    let (told, bias) = sync(|| unsafe {
+        (H5Tget_fields(id, sign, exponent, exponent_bits, mantissa, mantissa_bits), H5Tget_ebias(id))
+    });
+    told >= 0 && (fields, bias) == ([15, 10, 5, 0, 10], 15)
 }
 
 /// The fill value that the writer of the dataset chose. Zero is what many writers give without meaning "missing".
@@ -120,5 +165,29 @@ pub(super) fn scalar(kind: &TypeDescriptor) -> ScalarType {
         TypeDescriptor::Float(FloatSize::U2) => ScalarType::F16,
         TypeDescriptor::Float(FloatSize::U8) => ScalarType::F64,
         _ => ScalarType::F32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hdf5_metno::{Extents, File};
+
+    use super::super::find::Shape;
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_line_moves_if_it_is_compressed_and_may_grow() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("lines.h5")).unwrap();
+        let moves = |name: &str, extents: Extents, is_packed: bool| {
+            let builder = file.new_dataset::<f32>().shape(extents).chunk(4).shuffle();
+            let builder = if is_packed { builder.deflate(4) } else { builder };
+            let (dataset, shape) = (builder.create(name).unwrap(), Shape::line(8));
+            moves(&Found { name: name.to_owned(), path: name.to_owned(), dataset, shape })
+        };
+        assert!(moves("grows", (8..).into(), true));
+        assert!(moves("has_room", (8..=12).into(), true));
+        assert!(!moves("is_full", (8..=8).into(), true));
+        assert!(!moves("has_one_length", (8..).into(), false));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use hdf5_metno::Dataset;
 
+use super::dataset::Stored;
 use crate::SourceError;
 use crate::place::Place;
 use crate::witness::Witness;
@@ -15,7 +16,9 @@ pub(super) struct Home {
     pub(super) place: Place,
     pub(super) bytes: File,
     pub(super) length: u64,
-    pub(super) witness: Witness,
+    /// Of datasets that stay where they are when others grow, and of those that do not.
+    growing: Witness,
+    moving: Witness,
 }
 
 /// The files of a source, each once.
@@ -27,8 +30,13 @@ pub(super) struct Homes {
 impl Home {
     pub(super) fn open(place: &Place) -> Result<Self, SourceError> {
         let (bytes, length) = place.open()?;
-        let witness = Witness::growing(place, &bytes)?;
-        Ok(Self { place: place.clone(), bytes, length, witness })
+        let (growing, moving) = (Witness::growing(place, &bytes)?, Witness::moving(place, &bytes)?);
+        Ok(Self { place: place.clone(), bytes, length, growing, moving })
+    }
+
+    /// The witness of a dataset that is stored in this file as `stored`.
+    pub(super) fn witness(&self, stored: &Stored) -> &Witness {
+        if stored.moves() { &self.moving } else { &self.growing }
     }
 }
 

@@ -4,7 +4,7 @@ use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
 use visapult_volume::{Box3, ScalarType, StepIndex};
 
-use super::dataset::scalar;
+use super::dataset::{moves, scalar};
 use super::find::Found;
 use crate::SourceError;
 use crate::place::Place;
@@ -25,6 +25,7 @@ pub(super) struct Library {
     roles: Vec<Role>,
     /// Samples read at once: whole chunks.
     piece: [usize; 3],
+    moves: bool,
 }
 
 impl Library {
@@ -44,11 +45,15 @@ impl Library {
         let [_, z, y, x] = chunk.unwrap_or([1; 4]).map(|n| n.max(1));
         let piece = grown([x, y, z], found.shape.size);
         let roles = found.shape.roles().to_vec();
-        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, roles, piece })
+        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, roles, piece, moves: moves(found) })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
         &self.encoding
+    }
+
+    pub(super) const fn moves(&self) -> bool {
+        self.moves
     }
 
     pub(super) const fn piece(&self) -> [usize; 3] {

@@ -53,7 +53,7 @@ impl Opened {
     /// What is told in place of values; once and for all.
     fn assert_changed(&self, how: &str) {
         for _ in 0..2 {
-            let told = self.read().unwrap_err();
+            let told = self.read().expect_err("the file has changed");
             let start = format!("{} has changed since it was opened", self.file.display());
             assert!(told.starts_with(&start) && told.ends_with("): open it again"), "{told}");
             assert!(told.contains(how) && !told.contains('\n'), "wanted {how:?}: {told}");
@@ -102,6 +102,53 @@ fn a_file_that_is_written_to_is_not_read_on_unless_it_may_grow() {
         File::options().write(true).open(&opened.file).unwrap().set_len(bytes + 4096).unwrap();
         written(&opened);
         assert_eq!(opened.read().unwrap(), before);
+    }
+}
+
+const EDGE: usize = 8;
+
+/// Creates a field to which steps may be appended, so many of them in a chunk.
+fn appendable(file: &hdf5_metno::File, name: &str, steps_in_chunk: usize, is_packed: bool) {
+    let dataset = file.new_dataset::<f32>().shape((0.., EDGE, EDGE, EDGE)).chunk((steps_in_chunk, EDGE, EDGE, EDGE));
+    let dataset = if is_packed { dataset.shuffle().deflate(4) } else { dataset };
+    dataset.create(name).unwrap();
+}
+
+/// Appends a step of noise to each of two fields, as a simulation does that opens its file for that and closes it again.
+fn append(path: &Path) {
+    let file = hdf5_metno::File::append(path).unwrap();
+    for (name, apart) in [("u", 0), ("v", 1000)] {
+        let dataset = file.dataset(name).unwrap();
+        let step = dataset.shape()[0];
+        dataset.resize((step + 1, EDGE, EDGE, EDGE)).unwrap();
+        let value = |(_, z, y, x)| ((apart + 512 * step + 64 * z + 8 * y + x) as f32).sin();
+        let noise = ndarray::Array4::from_shape_fn((1, EDGE, EDGE, EDGE), value);
+        dataset.write_slice(&noise, (step..=step, .., .., ..)).unwrap();
+        dataset.flush().unwrap();
+    }
+    file.close().unwrap();
+}
+
+#[test]
+fn steps_are_read_on_while_others_are_appended_unless_that_moves_them() {
+    for (steps_in_chunk, is_packed, moves) in [(8, true, true), (1, true, false), (8, false, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.h5");
+        let file = hdf5_metno::File::create(&path).unwrap();
+        ["u", "v"].iter().for_each(|name| appendable(&file, name, steps_in_chunk, is_packed));
+        file.close().unwrap();
+        append(&path);
+        append(&path);
+        let opened = Opened { source: open(&path.display().to_string()).unwrap(), file: path.clone(), _dir: dir };
+        let before = opened.read().unwrap();
+        // Where a chunk was that has moved there is room for one of the other field.
+        append(&path);
+        append(&path);
+        if moves {
+            opened.assert_changed("it was written to, which moves compressed chunks of several steps");
+        } else {
+            assert_eq!(opened.read().unwrap(), before, "{steps_in_chunk} steps in a chunk, packed: {is_packed}");
+        }
     }
 }
 

@@ -162,7 +162,7 @@ impl Field {
         let (level, boxes) = (&levels[part.level], &steps[part.level].boxes[step]);
         let patch = boxes.start + part.patch;
         let first = line.first[step] + level.before[patch] - level.before[boxes.start];
-        line.home.witness.during(|| line.read(first, &level.patches[patch], &part.bounds, out))
+        line.home.witness(&line.stored).during(|| line.read(first, &level.patches[patch], &part.bounds, out))
     }
 
     /// Samples of a level that are decoded at once where they lie one after the other.
