@@ -26,7 +26,13 @@ impl Axes {
     /// # Errors
     /// Names two fields that lie in different places.
     pub(crate) fn of_all(fields: &[(String, Self)]) -> Result<Self, String> {
+        let fields: Vec<_> = fields.iter().map(|(name, axes)| (name, axes.clone().with_sound_times())).collect();
         let Some((_, first)) = fields.first() else { return Err("it holds no field".to_owned()) };
+        let is_number =
+            |axes: &Self| [axes.grid.spacing, axes.grid.origin].concat().iter().all(|value| value.is_finite());
+        if let Some((name, axes)) = fields.iter().find(|(_, axes)| !is_number(axes)) {
+            return Err(format!("its field {name} lies nowhere ({})", placed(&axes.grid)));
+        }
         let plain = Grid::of_size(first.grid.size);
         let mut telling = fields.iter().filter(|(_, axes)| axes.grid != plain);
         let mut agreed = match telling.next() {
@@ -47,6 +53,16 @@ impl Axes {
             (agreed.times, agreed.time_unit) = (timed.times.clone(), timed.time_unit.clone());
         }
         Ok(agreed)
+    }
+
+    /// Without times that are not all numbers: these are equal to nothing, and lie nowhere.
+    fn with_sound_times(mut self) -> Self {
+        if let Some(step) = self.times.iter().position(|time| !time.is_finite()) {
+            self.remarks.push(format!("the time of step {step} is {}, so that steps are counted", self.times[step]));
+            self.times.clear();
+            self.time_unit.clear();
+        }
+        self
     }
 }
 
@@ -93,5 +109,16 @@ mod tests {
         assert!(refused.contains("different grids (a spacing") && refused.contains("b spacing"), "{refused}");
         let refused = Axes::of_all(&[field("a", 1.0, &[1.0]), field("b", 1.0, &[2.0])]).unwrap_err();
         assert!(refused.contains("times of its fields a and b"), "{refused}");
+    }
+
+    #[test]
+    fn times_that_are_not_all_numbers_are_told_and_left_out() {
+        let agreed = Axes::of_all(&[field("a", 1.0, &[0.0, f64::NAN]), field("b", 1.0, &[0.0, f64::NAN])]).unwrap();
+        assert!(agreed.times.is_empty());
+        assert_eq!(agreed.remarks, ["the time of step 1 is NaN, so that steps are counted"]);
+        let agreed = Axes::of_all(&[field("a", 0.5, &[f64::INFINITY, 1.0]), field("b", 0.5, &[])]).unwrap();
+        assert_eq!((agreed.times.len(), agreed.remarks.len()), (0, 1));
+        let refused = Axes::of_all(&[field("a", 1.0, &[]), field("b", f64::NAN, &[])]).unwrap_err();
+        assert!(refused.starts_with("its field b lies nowhere"), "{refused}");
     }
 }

@@ -7,13 +7,12 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use visapult_volume::{FieldInfo, Grid};
 
 use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
-use crate::gunzip::{Gunzip, MAX_EXPANSION};
+use crate::gunzip::{Gunzip, MAX_EXPANSION, Members};
 use crate::place::Place;
 use crate::witness::Witness;
 use crate::{Source, SourceError, SourceInfo, shape};
@@ -30,7 +29,7 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     let mut start = Vec::new();
     let limit = header::LONGEST as u64;
     if compressed {
-        let unpacked = MultiGzDecoder::new(&mut file).take(limit).read_to_end(&mut start);
+        let unpacked = Members::new(file.try_clone().map_err(refuse)?).take(limit).read_to_end(&mut start);
         unpacked.map_err(|e| wrong(format!("its compressed header cannot be read: {e}; copy it again")))?;
     } else {
         (&mut file).take(limit).read_to_end(&mut start).map_err(refuse)?;
