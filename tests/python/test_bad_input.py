@@ -129,13 +129,18 @@ def test_a_transfer_function_that_cannot_be_used_is_told_once(what: str, tmp_pat
         (["view", "field.npy", "--port", "99999"], "65535"),
         (["view", "field.npy", "--nothing"], "'--nothing'"),
         (["look"], "'look'"),
+        (["perf", "send"], "<URL>"),
+        (["perf", "serve", "--bind", "7510"], "127.0.0.1:7510"),
+        (["share", ".", "--bind", "localhost:7510"], "ADDR:PORT"),
+        (["perf", "serve", "--rate", "950"], "write 950M for megabits"),
+        (["trace", "plot", "--nothing"], "'--nothing'"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_line(arguments: list[str], needle: str) -> None:
     finished = run(*arguments, check=False)
     assert finished.returncode == 2
-    known = ("render", "view", "info")
-    help_of = f"{arguments[0]} --help" if arguments[:1] and arguments[0] in known else "--help"
+    known = {"render": 1, "view": 1, "info": 1, "share": 1, "perf": 2, "trace": 2}
+    help_of = " ".join([*arguments[: known.get(arguments[0], 0)], "--help"])
     assert_one_clear_line(finished.stderr, needle, f"(see visapult {help_of})")
 
 
@@ -345,6 +350,14 @@ def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told
     # Neighbours in single precision are 1/128 apart there.
     assert len(np.unique(values.astype(np.float32))) == 7
     assert "tells 7 apart" in run("info", source).stdout
+    drawing = ["render", source, "--out", tmp_path / "a.png", "--size", "16x16"]
+    drawn = run(*drawing)
+    assert "may be wrong" in drawn.stderr and "single precision tells 7 apart: subtract" in drawn.stderr
+    np.save(source, 1e6 + 1e-6 * np.linspace(-1, 1, 64).reshape(4, 4, 4))
+    for options in ([], ["--memory", "1000"]):
+        assert "all the same in single precision: subtract" in run(*drawing, *options).stderr
+    np.save(source, np.linspace(0, 1, 64).reshape(4, 4, 4))
+    assert "may be wrong" not in run(*drawing).stderr
 
 
 def test_values_too_small_for_pictures_are_told_from_none_and_said_to_be(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path)
     wrong = run("verify", one, other, check=False)
     assert wrong.returncode == 1
     assert sorted(wrong.stderr.splitlines()) == [
-        "visapult: large.raw: differs", f"visapult: mine: is not in {other}", "visapult: theirs: is not there",
+        "visapult: large.raw: differs", f"visapult: mine: is not in {other}", f"visapult: theirs: is not in {one}",
     ]  # fmt: skip
     assert "; 3 WRONG" in wrong.stdout
     files = run("verify", one / "large.raw", other / "large.raw", check=False)

@@ -341,7 +341,7 @@ def test_files_are_verified_against_objects(store: Store, tmp_path: Path) -> Non
     wrong = store.start("verify", here, "s3://bucket/run").end(SOON)
     assert wrong.code == 1
     assert sorted(wrong.stderr.splitlines()) == [
-        "visapult: 3/step 3.txt: is not there",
+        f"visapult: 3/step 3.txt: is not in {here}",
         "visapult: density.raw: differs",
         "visapult: more: is not in the store",
     ]

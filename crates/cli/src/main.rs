@@ -102,11 +102,20 @@ fn refuse(fault: clap::Error) -> ! {
     if matches!(fault.kind(), DisplayHelp | DisplayHelpOnMissingArgumentOrSubcommand | DisplayVersion) {
         fault.exit();
     }
-    let word = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
-    let command = word.filter(|word| Arguments::command().find_subcommand(word).is_some());
-    let help = command.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
-    tell(&format!("{} (see visapult {help})", in_one_line(&fault.render().to_string())));
+    let words: Vec<String> = std::env::args_os().skip(1).map_while(|word| word.into_string().ok()).collect();
+    tell(&format!("{} (see visapult {})", in_one_line(&fault.render().to_string()), help_of(&words)));
     std::process::exit(fault.exit_code());
+}
+
+/// Where it is told what a command line may be: in the help of the command that it names, and of what that does.
+fn help_of(words: &[String]) -> String {
+    let (mut command, mut help) = (Arguments::command(), String::new());
+    for word in words {
+        let Some(found) = command.find_subcommand(word).cloned() else { break };
+        help += &format!("{word} ");
+        command = found;
+    }
+    help + "--help"
 }
 
 /// What clap says before it comes to usage and help.
@@ -125,6 +134,16 @@ fn in_one_line(told: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_that_is_named_is_that_of_the_command() {
+        let help = |words: &[&str]| help_of(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert_eq!(help(&["perf", "send", "--rate"]), "perf send --help");
+        assert_eq!(help(&["trace", "plot"]), "trace plot --help");
+        assert_eq!(help(&["perf", "sent"]), "perf --help");
+        assert_eq!(help(&["render", "perf"]), "render --help");
+        assert_eq!(help(&["--rate", "perf"]), "--help");
+    }
 
     #[test]
     fn a_wrong_command_line_is_told_in_one_line() {

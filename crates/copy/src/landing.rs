@@ -33,6 +33,8 @@ pub(crate) struct Landing {
     pub(crate) ground: Ground,
     /// What the one thing is called there; else they keep their names.
     pub(crate) rename: Option<Name>,
+    /// Whoever gives may know what lies there.
+    pub(crate) is_known: bool,
 }
 
 impl Landing {
@@ -66,7 +68,7 @@ impl Landing {
             return Ok(None);
         }
         make(folder)?;
-        Ok(Some(Self { ground: Ground::Folder(Arc::new(open(folder)?)), rename }))
+        Ok(Some(Self { ground: Ground::Folder(Arc::new(open(folder)?)), rename, is_known: true }))
     }
 
     /// What `url` means in an object store.
@@ -75,7 +77,7 @@ impl Landing {
     /// If nothing can be copied there.
     pub(crate) fn stored(url: &ObjectUrl, into: bool, wish: Wish, stop: &AtomicBool) -> Result<Self, CopyError> {
         let (shelf, rename) = Shelf::open(url, into, wish, stop)?;
-        Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename })
+        Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename, is_known: true })
     }
 
     /// The place of one thing, under a name of its own.
@@ -84,6 +86,11 @@ impl Landing {
     /// If it is a folder.
     pub(crate) fn of_one_name(self) -> Result<Self, CopyError> {
         if self.rename.is_some() { Ok(self) } else { Err(CopyError::Misfit(PART_NEEDS_NAME.to_owned())) }
+    }
+
+    /// The same for somebody who may know what lies there, or may not.
+    pub(crate) fn known(self, is_known: bool) -> Self {
+        Self { is_known, ..self }
     }
 
     /// The same below `share`: nothing outside of it is reached.
@@ -96,7 +103,7 @@ impl Landing {
         let (folder, rename) = if into || is_folder { (path, None) } else { parted(path)? };
         if folder.as_os_str().is_empty() {
             let dir = Arc::new(share.try_clone().map_err(wrong)?);
-            return Ok(Some(Self { ground: Ground::Folder(dir), rename }));
+            return Ok(Some(Self { ground: Ground::Folder(dir), rename, is_known: true }));
         }
         match share.metadata(folder) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound && dry_run => return Ok(None),
@@ -105,7 +112,7 @@ impl Landing {
             Err(cause) => return Err(wrong(cause)),
         }
         let dir = Arc::new(share.open_dir(folder).map_err(wrong)?);
-        Ok(Some(Self { ground: Ground::Folder(dir), rename }))
+        Ok(Some(Self { ground: Ground::Folder(dir), rename, is_known: true }))
     }
 }
 

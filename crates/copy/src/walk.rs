@@ -67,6 +67,11 @@ impl Walk {
         self.roots.iter().filter_map(|root| root.store()).map(Arc::clone).collect()
     }
 
+    /// What lies in the Zarr group that is walked, if it is one.
+    pub(crate) fn group(&self) -> Option<Vec<String>> {
+        self.roots.iter().find_map(|root| root.fields()).map(|fields| fields.names())
+    }
+
     /// What is to be said of a root before what is in it.
     fn begin(&mut self, root: &Arc<Root>) -> Option<Found> {
         let path = root.file.clone().unwrap_or_default();

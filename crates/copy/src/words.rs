@@ -51,6 +51,8 @@ pub(crate) enum Word {
     Nodes { urls: Vec<String> },
     /// Giver, first of all: the first listing, [`escaped`](visapult_objects::escaped), which is offered as well for those that pass this over.
     Listing { bytes: String },
+    /// Giver, before anything is listed: it is a Zarr group, whose arrays and coordinates are called so; none if there are too many to tell.
+    Group { arrays: Option<Vec<String>> },
     /// Giver: that was all, so many entries.
     Listed { entries: u64 },
     /// Giver: a file that was listed cannot be had.
@@ -138,6 +140,7 @@ mod tests {
             Word::Wants { upto: 9, files: Vec::new(), later: vec![(5, 2)] },
             Word::Nodes { urls: vec!["ripp://b:1/x".to_owned()] },
             Word::Listing { bytes: escaped(b"\x01\0a") },
+            Word::Group { arrays: Some(vec!["p".to_owned(), "z".to_owned()]) },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
             Word::Compared { wanted: vec![7], same: Vec::new() },
             Word::Finished(Tally { files: 3, ..Tally::default() }),

@@ -175,7 +175,7 @@ impl FieldReport {
 }
 
 /// How many values single precision tells apart in a range, at most, if those that are stored are more exact and it is so few that one sees it.
-fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
+pub(crate) fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
     const FEW: f64 = 256.0;
     if !matches!(stored, ScalarType::F64 | ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32) {
         return None;

@@ -21,6 +21,7 @@ use crate::crew::CrewStep;
 use crate::defaults::{NOTHING, plain};
 use crate::error::PipelineError;
 use crate::flow::Watch;
+use crate::info::told_apart;
 use crate::making::resolved;
 use crate::memory::{peak_bytes, step_bytes};
 use crate::opening::{is_flow, open_local};
@@ -66,13 +67,27 @@ pub struct RenderStatistics {
     pub step: StepIndex,
     /// Transfer function used, its range filled in.
     pub transfer_function: TransferFunction,
+    /// Values that single precision tells apart, at most, where the source stores more exact ones and they are few.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub told_apart: Option<u32>,
 }
 
 impl RenderStatistics {
-    /// Why pictures do not hold the values that are told apart, where they do not.
-    pub fn unfit(&self) -> Option<&'static str> {
-        self.transfer_function.range.and_then(|[lo, hi]| ValueRange { lo, hi }.unfit())
+    /// Why the picture does not hold the values, where it does not.
+    pub fn unfit(&self) -> Option<String> {
+        let unfit = self.transfer_function.range.and_then(|[lo, hi]| ValueRange { lo, hi }.unfit());
+        unfit.map(ToOwned::to_owned).or_else(|| self.told_apart.map(flattened))
     }
+}
+
+/// What single precision makes of values that share so much, in words to be shown.
+fn flattened(count: u32) -> String {
+    let what = if count == 1 {
+        "all the same in single precision".to_owned()
+    } else {
+        format!("so alike that single precision tells {count} apart")
+    };
+    what + ": subtract what they share"
 }
 
 /// Wall-clock seconds per stage.
@@ -132,7 +147,8 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let seconds = Seconds { load, upload, render: drawing.elapsed().as_secs_f64(), ..Seconds::default() };
     let device = step.device.name().unwrap_or("cpu").to_owned();
     let info = back_end.store().source().info();
-    let shown = Shown { info, key: step.key, transfer_function, device, threads: pool.current_num_threads() };
+    let (range, threads) = (step.defaults.data_range, pool.current_num_threads());
+    let shown = Shown { info, key: step.key, range, transfer_function, device, threads };
     Ok(rendered(config, made, drawn, shown, Seconds { total: started.elapsed().as_secs_f64(), ..seconds }))
 }
 
@@ -168,7 +184,8 @@ fn pass_through(
         None => passing.exact(&transfer_function)?,
     };
     let seconds = Seconds { load, render: drawing.elapsed().as_secs_f64(), ..Seconds::default() };
-    let shown = Shown { info, key, transfer_function, device: "cpu".to_owned(), threads: pool.current_num_threads() };
+    let (device, threads) = ("cpu".to_owned(), pool.current_num_threads());
+    let shown = Shown { info, key, range: Some(range), transfer_function, device, threads };
     let mut rendered =
         rendered(config, made, drawn, shown, Seconds { total: started.elapsed().as_secs_f64(), ..seconds });
     rendered.statistics.blocks = Some(passing.blocks());
@@ -179,12 +196,15 @@ fn pass_through(
 struct Shown<'a> {
     info: &'a SourceInfo,
     key: StepKey,
+    /// Of the values.
+    range: Option<ValueRange>,
     transfer_function: TransferFunction,
     device: String,
     threads: usize,
 }
 
 fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_>, seconds: Seconds) -> Rendered {
+    let field = &shown.info.fields[shown.key.field];
     let statistics = RenderStatistics {
         seconds: Seconds { proxy: made.seconds, ..seconds },
         samples: made.samples + drawn.samples,
@@ -196,9 +216,10 @@ fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_
         proxy: proxy_name(made.proxy).to_owned(),
         choice: made.choice,
         blocks: None,
-        field: shown.info.fields[shown.key.field].name.clone(),
+        field: field.name.clone(),
         step: shown.key.step,
         transfer_function: shown.transfer_function,
+        told_apart: shown.range.and_then(|range| told_apart(field.scalar_type, range)),
     };
     Rendered { image: drawn.image, statistics }
 }

@@ -2,6 +2,9 @@
 
 use visapult_ripp::memory::Memory;
 
+/// A rate below this that has no unit has lost it.
+const LEAST_BARE: u64 = 10_000;
+
 /// Bits per second: `950M`, `10Gbit`, `1.5G`, `300 Mbit/s`.
 ///
 /// # Errors
@@ -16,6 +19,13 @@ pub fn parse_rate(text: &str) -> Result<u64, String> {
     }
     let rest = ["bit/s", "bps", "bit", "b/s"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
     let (number, scale) = scaled(rest.trim(), &[("k", 1e3), ("m", 1e6), ("g", 1e9), ("t", 1e12)]);
+    if number == lower
+        && let Some(bps) = whole(number, scale).filter(|bps| (1..LEAST_BARE).contains(bps))
+    {
+        return Err(format!(
+            "{bps} would be bits per second: write {number}M for megabits, or {number}bit/s if that is meant"
+        ));
+    }
     whole(number, scale)
         .filter(|&bps| bps > 0)
         .ok_or_else(|| format!("{text:?} is no rate: write bits per second, such as 950M or 10Gbit"))
@@ -94,7 +104,9 @@ mod tests {
             ("950M", 950_000_000),
             ("10Gbit", 10_000_000_000),
             ("1.5 Gbit/s", 1_500_000_000),
-            ("9600", 9600),
+            ("9600bit/s", 9600),
+            ("10000", 10_000),
+            ("0.5k", 500),
             ("2kbps", 2000),
         ] {
             assert_eq!(parse_rate(text), Ok(bps), "{text}");
@@ -102,6 +114,9 @@ mod tests {
         for bad in ["", "fast", "-1M", "0", "1e9", "10GiB", "inf", "4MB/s", "4MB", "4MBps"] {
             assert!(parse_rate(bad).is_err(), "{bad}");
         }
+        let forgotten = parse_rate(" 950 ").unwrap_err();
+        assert_eq!(forgotten, "950 would be bits per second: write 950M for megabits, or 950bit/s if that is meant");
+        assert!(parse_rate("9999").is_err() && parse_rate("1.5").is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use clap::Args;
 use visapult_ripp_net::Mode;
 use visapult_ripp_net::units::parse_rate;
 
-use super::listen::parse_host;
+use super::listen::{parse_address, parse_host};
 use super::perf::parse_mode;
 use super::{PageOptions, SplitOptions};
 use crate::whole::growing_file;
@@ -24,7 +24,7 @@ pub(crate) struct BackendOptions {
     #[arg(value_name = "RIPP-URL", conflicts_with_all = ["listen", "host"])]
     pub(crate) urls: Option<String>,
     /// Address and port where simulations dial; everything is encrypted and needs the URL's token.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430", value_parser = parse_address)]
     pub(crate) listen: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
     #[arg(long, value_name = "HOST", value_parser = parse_host)]

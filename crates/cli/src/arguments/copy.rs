@@ -10,7 +10,7 @@ use visapult_copy::{Endpoint, FieldPart, Rounding, Samples, Span, Steps};
 use visapult_ripp_net::Rate;
 use visapult_ripp_net::units::parse_bytes;
 
-use super::listen::ListenOptions;
+use super::listen::{ListenOptions, parse_address};
 use super::perf::{TransportName, parse_choice};
 use crate::whole::growing_file;
 
@@ -132,7 +132,7 @@ pub(crate) struct ShareOptions {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) stripe: Option<PathBuf>,
     /// Address and port to listen on (127.0.0.1:7440 for this machine alone); everything is encrypted, and needs the URL's token.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7440")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7440", value_parser = parse_address)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
     pub(crate) listen: ListenOptions,

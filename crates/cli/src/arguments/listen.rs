@@ -1,5 +1,6 @@
 //! What all commands have that print a URL and wait.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -21,7 +22,31 @@ pub(crate) struct ListenOptions {
     pub(crate) limit: Option<Duration>,
 }
 
+/// An address in numbers, and a port.
+pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "expected ADDR:PORT with an address in numbers: 0.0.0.0:7510 for all of this machine, 127.0.0.1:7510 for this machine alone, [::]:7510 with IPv6"
+            .to_owned()
+    })
+}
+
 /// A name or address that can be put in a URL.
 pub(super) fn parse_host(text: &str) -> Result<String, UrlError> {
     RippUrl::check_host(text).map(|()| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_to_listen_on_is_told_by_example() {
+        for right in ["127.0.0.1:0", "[::1]:7510"] {
+            assert!(parse_address(right).is_ok(), "{right}");
+        }
+        for wrong in ["7510", "localhost:7510", "::1:7510", "127.0.0.1"] {
+            let why = parse_address(wrong).unwrap_err();
+            assert!(why.contains("ADDR:PORT") && why.contains("127.0.0.1:7510"), "{wrong}: {why}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use visapult_ripp_net::units::{parse_bytes, parse_memory, parse_rate};
 use visapult_ripp_net::{Fingerprint, Memory, Mode, Rate, RippUrl, Transport};
 
-use super::listen::parse_host;
+use super::listen::{parse_address, parse_host};
 
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -39,7 +39,7 @@ pub(crate) enum PerfSide {
 #[derive(Debug, Args)]
 pub(crate) struct PerfServeOptions {
     /// Address and port to listen on (127.0.0.1:7410 for this machine alone); everything is encrypted, and needs the URL's token or a known certificate.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7410", value_parser = parse_address)]
     pub(crate) bind: SocketAddr,
     /// Host name or address to put in the URL [default: the first address of this machine that fits].
     #[arg(long, value_name = "HOST", value_parser = parse_host)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::listen::ListenOptions;
+use super::listen::{ListenOptions, parse_address};
 use crate::whole::growing_file;
 
 /// Options of `visapult serve`.
@@ -16,7 +16,7 @@ pub(crate) struct ServeOptions {
     /// What to publish.
     pub(crate) source: String,
     /// Address and port to listen on; everything is encrypted and needs the URL's token.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430", value_parser = parse_address)]
     pub(crate) bind: SocketAddr,
     #[command(flatten)]
     pub(crate) listen: ListenOptions,

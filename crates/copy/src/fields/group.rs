@@ -15,7 +15,7 @@ use crate::names::Name;
 use crate::report::size;
 
 /// What every node of a group is described by.
-pub(super) const DOCUMENT: &str = "zarr.json";
+pub(crate) const DOCUMENT: &str = "zarr.json";
 /// The folder of an array's chunks.
 pub(super) const CHUNKS: &str = "c";
 const SPACE: [&str; 3] = ["z", "y", "x"];
@@ -105,6 +105,11 @@ impl Group {
             name.push('_');
         }
         name
+    }
+
+    /// What lies in it, but for its document.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.arrays.iter().map(|array| &array.name).chain(&self.axes).cloned().collect()
     }
 
     /// The array and the number of the chunk at `path`.

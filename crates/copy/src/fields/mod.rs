@@ -26,6 +26,7 @@ use visapult_objects::{At, Connection, ObjectUrl, location};
 use visapult_volume_io::Source;
 
 use self::cut::Cut;
+pub(crate) use self::group::DOCUMENT;
 use self::group::{FieldArray, Group};
 use self::kept::{Chunks, Kept};
 pub use self::part::{FieldPart, Rounding, Samples, Steps};
@@ -44,7 +45,7 @@ const MOST_FIELDS: usize = 64;
 const MOST_FIELD_NAME: usize = 1024;
 
 /// Of a Zarr hierarchy: they are written anew where it changes.
-const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
+pub(crate) const DOCUMENTS: [&str; 4] = ["zarr.json", ".zarray", ".zgroup", ".zattrs"];
 
 /// One batch is computed at a time, whoever wants it: all cores work on it.
 pub(crate) type Turn = Arc<Mutex<()>>;
@@ -157,6 +158,11 @@ impl FieldTree {
             array.zarr.encode(&piece).map(Arc::from).map_err(|cause| cause.to_string())
         });
         encoded.collect()
+    }
+
+    /// What its arrays and coordinates are called.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.group.names()
     }
 
     /// In a line, for whoever asked for it.

@@ -39,6 +39,17 @@ impl Giving<'_> {
         Ok(())
     }
 
+    /// What the other end has counted by the time that it was gone.
+    pub(super) fn hear_last(&mut self) {
+        while let Ok(Some(arrival)) = self.session.next_arrival(Duration::ZERO) {
+            if let Arrival::Note(note) = arrival
+                && let Some(Word::Tally(tally)) = Word::from_text(&note.text)
+            {
+                self.tally = tally;
+            }
+        }
+    }
+
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
         match word {
             Word::Wants { upto, files, later } => self.on_wants(upto, &files, &later)?,
@@ -126,7 +137,11 @@ impl Giving<'_> {
     /// The other end wants the hashes of files that it has not answered yet.
     fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
         for &(first, count) in files {
-            let files = taken_out(&mut self.listed, first, first.saturating_add(count));
+            let end = first.saturating_add(count);
+            let mut files = taken_out(&mut self.listed, first, end);
+            // Of which it was to say later whether it wants them.
+            let held = self.held.iter().filter(|(entry, _)| (first..end).contains(*entry));
+            files.extend(held.map(|(entry, listed)| (*entry, listed.clone())));
             for some in files.chunks(HASHED) {
                 self.held.extend(some.iter().cloned());
                 self.give_job(Job::Hash(some.to_vec()))?;

@@ -75,15 +75,17 @@ pub(crate) struct Lister {
     pub(super) told: Receiver<Told>,
     /// The stores that are listed.
     pub(super) stores: Vec<Arc<Store>>,
+    /// What lies in the Zarr group that is listed, if it is one.
+    pub(super) group: Option<Vec<String>>,
 }
 
 impl Lister {
     /// Begins to list all that `walk` finds: a few listings ahead of whoever takes them.
     pub(crate) fn start(walk: Walk) -> Self {
         let (told_in, told) = sync_channel(2);
-        let stores = walk.stores();
+        let (stores, group) = (walk.stores(), walk.group());
         thread::spawn(move || run(walk, &told_in));
-        Self { told, stores }
+        Self { told, stores, group }
     }
 }
 

@@ -44,6 +44,8 @@ const READERS: usize = 4;
 /// And where a store is read, which takes its time for each request.
 const STORED_READERS: usize = 12;
 const IDLE: Duration = Duration::from_millis(50);
+/// Bytes of the names of arrays that are told: notes are short.
+const MOST_NAMES: usize = 8 << 10;
 /// Bytes of files that were made and are not sent yet: no more are listed then.
 const MOST_MADE: u64 = 32 << 20;
 
@@ -118,7 +120,11 @@ pub(crate) fn give(
 ) -> Result<(), CopyError> {
     let listings = session.open_flow(LISTINGS, Mode::Reliable, 4)?;
     let content = session.open_flow(CONTENT, Mode::Reliable, 1)?;
-    let Lister { told, stores } = lister;
+    let Lister { told, stores, group } = lister;
+    if let Some(names) = group {
+        let arrays = Some(names).filter(|names| names.iter().map(String::len).sum::<usize>() <= MOST_NAMES);
+        session.note(&Word::Group { arrays }.to_text())?;
+    }
     let (jobs, jobs_out) = channel();
     let (read_in, read) = channel();
     let jobs_out = Mutex::new(jobs_out);
@@ -162,6 +168,9 @@ pub(crate) fn give(
             nodes: Vec::new(),
         };
         let outcome = giving.run();
+        if outcome.is_err() {
+            giving.hear_last();
+        }
         *given = Given { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
         over.store(true, Ordering::Relaxed);
         stores.iter().for_each(|store| store.close());

@@ -75,9 +75,10 @@ impl Share {
         stop: &AtomicBool,
         told: &mut Audit,
     ) -> Result<(), CopyError> {
-        let to = inner(to)?;
-        let (dir, to) = self.place_to_write(session, &wish, &to)?;
-        let landing = Landing::within(&dir, to, into, wish.dry_run)?;
+        let path = inner(to)?;
+        let (dir, to) = self.place_to_write(session, &wish, &path)?;
+        let may_read = self.place(session, Right::Read, &path).is_ok();
+        let landing = Landing::within(&dir, to, into, wish.dry_run)?.map(|landing| landing.known(may_read));
         let landing = landing
             .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
             .transpose()?;

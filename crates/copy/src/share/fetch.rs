@@ -13,6 +13,7 @@ use super::{Audit, POLL, Share, inner, linger};
 use crate::copying::pull;
 use crate::error::CopyError;
 use crate::landing::Landing;
+use crate::people::Right;
 use crate::redial::redialled;
 use crate::report::{Event, Report, Tally};
 use crate::request::{Request, Verb};
@@ -45,8 +46,9 @@ impl Share {
             return Ok(());
         };
         let Copy { session, portion, .. } = copy;
-        let to = inner(to)?;
-        let (dir, to) = self.place_to_write(session, wish, &to)?;
+        let path = inner(to)?;
+        let (dir, to) = self.place_to_write(session, wish, &path)?;
+        let may_read = self.place(session, Right::Read, &path).is_ok();
         if !self.fetches.may_dial(&from.host) {
             let host = &from.host;
             let why = format!("this share does not fetch from {host}; whoever shares it has to say --fetch {host}");
@@ -99,7 +101,7 @@ impl Share {
             let may_dial = |host: &str| self.fetches.may_dial(host);
             let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
             let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
-                let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
+                let landing = Landing::within(&dir, to, *into, wish.dry_run)?.map(|landing| landing.known(may_read));
                 let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
                 let session = striped.dial()?;
                 attempt.was_admitted = true;

@@ -72,7 +72,7 @@ impl Share {
         right: Right,
         path: &'a Path,
     ) -> Result<(Arc<Dir>, Option<Name>, &'a Path), CopyError> {
-        let own_name = || Name::new(self.name.as_bytes());
+        let own_name = || last_name(&self.path).or_else(|| Name::new(self.name.as_bytes()));
         match (&self.rights, session.member()) {
             (Rights::Url { write: false }, _) if right == Right::Write => {
                 Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))

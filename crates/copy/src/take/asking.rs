@@ -20,7 +20,7 @@ const OF_ANOTHER_KIND: &str = "is of another kind there";
 
 /// What is said of a file that is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+pub(super) enum Answer {
     Nothing,
     Wanted,
     /// Wanted of whoever has the least to do.
@@ -69,6 +69,14 @@ impl Taking<'_> {
     }
 
     fn on_verdict(&mut self, entry: u64, verdict: Verdict) -> Result<Answer, CopyError> {
+        match self.hold_back(entry, verdict) {
+            Some(verdict) => self.answer(entry, verdict),
+            None => Ok(Answer::Later),
+        }
+    }
+
+    /// What is said of an entry, and done about it.
+    pub(super) fn answer(&mut self, entry: u64, verdict: Verdict) -> Result<Answer, CopyError> {
         match verdict {
             Verdict::Folder { path, is_new } => {
                 self.telling.tally.folders += u64::from(is_new);
@@ -124,7 +132,7 @@ impl Taking<'_> {
         if differs && self.wish.dry_run { self.telling.differs(path, how, bytes) } else { Ok(()) }
     }
 
-    fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Result<Answer, CopyError> {
+    pub(super) fn want(&mut self, entry: u64, pending: Pending, has_holes: bool) -> Result<Answer, CopyError> {
         self.telling.count_wanted(&pending);
         let is_ranged = is_ranged(pending.origin.size, has_holes);
         // What is there of one that comes in ranges is known once it is opened.
@@ -140,6 +148,7 @@ impl Taking<'_> {
             self.tell_differs(true, &pending.path(), how, Some(pending.origin.size))?;
             return Ok(Answer::Nothing);
         }
+        self.take_document_away()?;
         let mut answer = Answer::Wanted;
         if is_ranged {
             self.room.open();

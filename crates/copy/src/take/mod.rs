@@ -8,6 +8,7 @@ mod deleting;
 mod dividing;
 mod folders;
 mod giving_way;
+mod group;
 mod nodes;
 mod placing;
 mod pool;
@@ -29,6 +30,7 @@ use self::arriving::{Arriving, Ranged};
 use self::comparing::Comparing;
 use self::dealing::{Dealing, FIRST, NodeId, Piece};
 use self::giving_way::Waiting;
+use self::group::Group;
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::room::Room;
@@ -82,6 +84,8 @@ pub(crate) fn take(
             listed: None,
             is_partial: false,
             is_all_new: false,
+            knows: landing.as_ref().is_none_or(|landing| landing.is_known),
+            group: None,
             arriving: Arriving::default(),
             pending: HashMap::new(),
             waiting: Waiting::default(),
@@ -95,6 +99,10 @@ pub(crate) fn take(
         taking.count_late();
         taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
         *taken = Taken { tally: taking.telling.tally, arrived: taking.arriving.bytes() };
+        if let Err(CopyError::Stopped) = outcome {
+            // What has got its name until now counts there, too.
+            let _ = taking.telling.say(&Word::Tally(taking.telling.tally));
+        }
         if let Err(CopyError::Here(why) | CopyError::Protocol(why)) = &outcome {
             // It is told why, if it still listens.
             let _ = taking.telling.say(&Word::Refused { why: cut(why, MOST_WHY).to_owned() });
@@ -128,6 +136,10 @@ struct Taking<'a> {
     is_partial: bool,
     /// The sources go into a folder that was made for them.
     is_all_new: bool,
+    /// Whoever gives may know what lies there.
+    knows: bool,
+    /// What comes is a Zarr group.
+    group: Option<Group>,
     arriving: Arriving,
     /// Files that are wanted and not in their place.
     pending: HashMap<u64, Pending>,
@@ -163,6 +175,7 @@ impl Taking<'_> {
             }
             self.answer_held();
             self.answer_unasked()?;
+            self.look_at_document()?;
             self.telling.tell_same()?;
             if self.is_over() {
                 self.finish()?;
@@ -175,6 +188,11 @@ impl Taking<'_> {
     }
 
     fn is_over(&self) -> bool {
+        self.is_quiet() && self.group.as_ref().is_none_or(Group::is_over)
+    }
+
+    /// All is listed, and what was wanted of it is there.
+    fn is_quiet(&self) -> bool {
         self.listed == Some(self.entries) && self.pending.is_empty() && self.pool.is_idle()
     }
 
@@ -220,6 +238,7 @@ impl Taking<'_> {
                 let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;
                 self.arriving.listings.tell(&bytes)?;
             }
+            Word::Group { arrays } if self.entries == 0 => self.begin_group(arrays.as_deref())?,
             Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => {
                 self.listed = Some(entries);
                 self.nodes.know_all(entries);

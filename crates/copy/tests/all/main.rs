@@ -5,6 +5,8 @@
 mod copying;
 mod corpora;
 mod fetching;
+mod groups;
 mod logged;
+mod named;
 mod policy;
 mod shares;

@@ -22,7 +22,7 @@ fn a_folder_is_never_open_to_more_people_than_its_mode_says() {
     let dir = tempfile::tempdir().unwrap();
     let base = Arc::new(Dir::open_ambient_dir(dir.path(), ambient_authority()).unwrap());
     let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o7777;
-    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None, is_known: true };
     let mut tree = Tree::new(Some(&landing), Wish { unsynced: true, ..Wish::default() });
     fs::create_dir(dir.path().join("group")).unwrap();
     fs::set_permissions(dir.path().join("group"), Permissions::from_mode(0o2700)).unwrap();
@@ -43,7 +43,7 @@ fn a_folder_that_was_opened_up_is_closed_again_where_the_copy_ends_before_it_has
     let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
     fs::create_dir(&path).unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o2500)).unwrap();
-    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None, is_known: true };
     let mut tree = Tree::new(Some(&landing), Wish::default());
     assert!(matches!(tree.take(folder("closed", 0o555)), Some(Ok(Verdict::Folder { .. }))));
     // Whoever may do all needs no folder opened.
@@ -57,7 +57,7 @@ fn a_folder_that_was_opened_up_is_closed_again_where_the_copy_ends_before_it_has
 /// What becomes of entries of these names, in a folder that was there.
 fn fates(dir: &Path, entries: [(&str, Kind); 3]) -> [Result<(), String>; 3] {
     let base = Arc::new(Dir::open_ambient_dir(dir, ambient_authority()).unwrap());
-    let landing = Landing { ground: Ground::Folder(base), rename: None };
+    let landing = Landing { ground: Ground::Folder(base), rename: None, is_known: true };
     let mut tree = Tree::new(Some(&landing), Wish::default());
     entries.map(|(name, kind)| {
         let entry = Entry { kind, ..folder(name, 0o640) };
@@ -72,7 +72,7 @@ fn of_other_kinds(dir: &Path, wish: Wish) -> (Arc<Dir>, Tree) {
     fs::create_dir(dir.join("folder")).unwrap();
     fs::write(dir.join("folder/inner"), "kept").unwrap();
     let base = Arc::new(Dir::open_ambient_dir(dir, ambient_authority()).unwrap());
-    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None };
+    let landing = Landing { ground: Ground::Folder(Arc::clone(&base)), rename: None, is_known: true };
     let tree = Tree::new(Some(&landing), Wish { unsynced: true, ..wish });
     (base, tree)
 }
@@ -157,7 +157,7 @@ fn a_folder_goes_on_from_what_was_left_when_its_name_had_just_become_free() {
     let (base, mut tree) = of_other_kinds(dir.path(), Wish::default());
     fs::create_dir(dir.path().join("new.visapult-folder")).unwrap();
     fs::write(dir.path().join("new.visapult-folder/inner"), "kept").unwrap();
-    let landing = Landing { ground: Ground::Folder(base), rename: None };
+    let landing = Landing { ground: Ground::Folder(base), rename: None, is_known: true };
     let mut dry = Tree::new(Some(&landing), Wish { dry_run: true, ..Wish::default() });
     let inner = Entry { depth: 1, kind: Kind::File { size: 9, has_holes: false }, ..folder("inner", 0o644) };
     assert!(matches!(dry.take(folder("new", 0o755)), Some(Ok(Verdict::StandIn { .. }))));
