@@ -172,10 +172,10 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
         OfStep::Bricks { level, bits, kept } => {
             let levels = step.pyramids.first()?.level_count();
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
-            let kept = kept.map(|[lo, hi]| ValueRange { lo, hi });
-            if kept.is_some_and(|kept| !(kept.lo <= kept.hi)) {
+            if kept.is_some_and(|[lo, hi]| lo.is_nan() || hi.is_nan() || lo > hi) {
                 return None;
             }
+            let kept = kept.map(|[lo, hi]| ValueRange { lo, hi });
             out.bricks(&encode_own(step, level, bits, kept));
         }
         OfStep::Segments { camera, rays: [width, height], segments, transfer_function, range: [lo, hi] } => {
