@@ -2,10 +2,14 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { decibels } from "./against-program.mjs";
 import { hasPicture, keep, lit, openPage, picture, settled, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
+
+/** Of bricks with 8 bits and more, beside the exact picture. */
+const LEAST_DB = 40;
 
 /** Waves around 0, and two values far from all others. */
 const waves = (x, y, z) => [1000, -1000][x + y + z] ?? Math.sin(x / 3) * Math.cos(y / 4);
@@ -67,6 +71,46 @@ describe("the transfer function's panel", () => {
     await until(page, () => location.hash.includes("range="));
     await page.close();
   });
+
+  for (const [name, far] of [
+    ["above", 1e30],
+    ["below", -1e6],
+  ])
+    test(`bricks show what is looked at exactly where a value lies far ${name}, and what is looked at next`, async (t) => {
+      const { folder } = here;
+      const field = (x, y, z) =>
+        x + y + z === 0 ? far : 0.5 + 0.5 * Math.sin(x / 5) * Math.cos(y / 4) * Math.sin(z / 6);
+      const file = writeNpy(join(folder, `${name}.npy`), 48, field);
+      const server = await startServer(file);
+      t.after(() => server.kill());
+      const page = await openPage(here.browser, server.url, { query: { stills: "0" }, hash: "proxy=bricks" });
+      await until(page, (v) => v.shown.level === 0);
+      const reached = async () => {
+        const giveUp = performance.now() + 15_000;
+        for (;;) {
+          await settled(page);
+          const db = await decibels(page, { file, folder, proxy: "exact" });
+          if (db >= LEAST_DB || performance.now() > giveUp) return db;
+        }
+      };
+      const first = await reached();
+      await keep(page, `far-${name}`);
+      const narrow = await reachedIn([0.2, 0.3]);
+      const wide = await reachedIn([0, 1]);
+      t.diagnostic(`${first.toFixed(1)}, ${narrow.toFixed(1)} and ${wide.toFixed(1)} dB from the exact picture`);
+      assert.ok(Math.min(first, narrow, wide) >= LEAST_DB, `${first}, ${narrow} and ${wide} dB`);
+      assert.deepEqual(page.errors, []);
+      await page.close();
+
+      async function reachedIn(range) {
+        for (const [i, id] of ["#range-lo", "#range-hi"].entries()) {
+          await page.locator(id).fill(String(range[i]));
+          await page.keyboard.press("Enter");
+        }
+        assert.deepEqual(await rangeOf(page), range);
+        return reached();
+      }
+    });
 
   test("the colours that were sent can be chosen again", async () => {
     const page = await here.open({ query: { stills: "0" } });

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-use visapult_render::{CodeBits, EncodedBrick, Pyramid, encode_level};
+use visapult_render::{CodeBits, EncodedBrick, Pyramid, bricks_keep, encode_level_within};
 use visapult_volume::{Block, Box3, ValueRange, coarsened_size};
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
@@ -40,6 +40,8 @@ pub(crate) struct Glance {
     level: u32,
     size: [usize; 3],
     bricks: Vec<EncodedBrick>,
+    /// What of the values they hold, if not all.
+    kept: Option<ValueRange>,
 }
 
 impl Glance {
@@ -59,13 +61,15 @@ impl Glance {
         let declared = source.info().fields[key.field].declared_range;
         let counted = |over| Ok::<_, Infallible>(count(slice::from_ref(&read), over));
         let Ok((defaults, counts)) = Defaults::of_file(source.scale(key.field), declared, range, counted);
+        let kept = bricks_keep(range, defaults.transfer_function.range, None);
         Some(Self {
             time: source.time_of(key.step).unwrap_or(f64::NAN),
             statistics: counts.of_step(range),
             defaults,
             level,
             size,
-            bricks: encode_level(&coarse, &Pyramid::default(), 0, CodeBits::EIGHT),
+            bricks: encode_level_within(&coarse, &Pyramid::default(), 0, CodeBits::EIGHT, kept),
+            kept,
         })
     }
 
@@ -73,7 +77,7 @@ impl Glance {
     pub(crate) fn encoded(&self, groups: usize) -> Arc<Encoded> {
         let mut of_group = vec![Vec::new(); groups];
         of_group[0].extend(&self.bricks);
-        let range = self.statistics.range.map(|r| [r.lo, r.hi]);
+        let range = self.kept.or(self.statistics.range).map(|r| [r.lo, r.hi]);
         Encoded::new(bricks_bodies(self.level, CodeBits::EIGHT.bits(), self.size, range, &of_group))
     }
 }

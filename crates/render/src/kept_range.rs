@@ -2,10 +2,41 @@
 
 use visapult_volume::ValueRange;
 
+use crate::transfer_function::widened;
+
 /// Those values of the data that a transfer function of the range `shown` tells apart; all where it has none.
 pub(crate) fn told_apart(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
     let data = data.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
     shown.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data)
+}
+
+/// Times the range that is shown that data go beyond it before bricks leave out what is far from it: as few codes as they have for it then show.
+const MOST_WIDTHS: f64 = 16.0;
+
+/// What bricks of `data` keep apart where a transfer function of the range `shown` is to show them, others being held at its ends; `None` where they keep all.
+///
+/// It is what is around the range, so that it holds others, too, and stays what it was `before` as long as that does.
+pub fn bricks_keep(
+    data: Option<ValueRange>,
+    shown: Option<[f32; 2]>,
+    before: Option<ValueRange>,
+) -> Option<ValueRange> {
+    let (data, [lo, hi]) = (data?, widened(shown?).map(f64::from));
+    let is_narrow = |within: ValueRange| f64::from(within.hi) - f64::from(within.lo) <= MOST_WIDTHS * (hi - lo);
+    if !(hi - lo).is_finite() || is_narrow(data) {
+        return None;
+    }
+    let holds = |kept: &ValueRange| {
+        let below = lo >= f64::from(kept.lo) || kept.lo <= data.lo;
+        let above = hi <= f64::from(kept.hi) || kept.hi >= data.hi;
+        below && above
+    };
+    let around = || {
+        let unit = (hi - lo).log2().floor().exp2();
+        let [lo, hi] = [((lo / unit - 0.5).floor() * unit) as f32, ((hi / unit + 0.5).ceil() * unit) as f32];
+        data.overlap(ValueRange { lo, hi })
+    };
+    before.filter(|kept| is_narrow(*kept) && holds(kept)).or_else(around)
 }
 
 /// `range`, widened by less than one of the `steps` that codes cut it into, so that zero is among them where it lies inside.
@@ -28,6 +59,44 @@ pub(crate) fn with_zero_on_a_code(range: ValueRange, steps: f64) -> ValueRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bricks_keep_all_unless_values_go_far_beyond_what_is_shown() {
+        let range = |lo, hi| ValueRange { lo, hi };
+        assert_eq!(bricks_keep(None, Some([0.0, 1.0]), None), None);
+        assert_eq!(bricks_keep(Some(range(0.0, 9.0)), None, None), None);
+        assert_eq!(bricks_keep(Some(range(-5.0, 9.0)), Some([0.0, 1.0]), None), None);
+        assert_eq!(bricks_keep(Some(range(0.0, 1e30)), Some([0.0, 1.0]), None), Some(range(0.0, 2.0)));
+        assert_eq!(bricks_keep(Some(range(-1e6, 1.0)), Some([0.0, 1.0]), None), Some(range(-1.0, 1.0)));
+        assert_eq!(bricks_keep(Some(range(f32::MIN, f32::MAX)), Some([0.0, 1.0]), None), Some(range(-1.0, 2.0)));
+        // Beside all values: they are at one end.
+        assert_eq!(bricks_keep(Some(range(0.0, 9.0)), Some([20.0, 20.1]), None), None);
+    }
+
+    #[test]
+    fn what_bricks_keep_holds_what_is_shown_and_is_little_more() {
+        let data = ValueRange { lo: -9999.0, hi: 4000.0 };
+        for (lo, hi) in [(0.0, 100.0), (-3.0, -2.9), (273.15, 291.0), (7.0, 7.0), (-9999.0, -9990.0), (3990.0, 4100.0)]
+        {
+            let kept = bricks_keep(Some(data), Some([lo, hi]), None).unwrap();
+            let [from, to] = widened([lo, hi]);
+            assert!(kept.lo <= from.max(data.lo) && to.min(data.hi) <= kept.hi, "{kept:?} of {lo} to {hi}");
+            assert!(kept.hi - kept.lo <= 4.0 * (to - from), "{kept:?} of {lo} to {hi}");
+        }
+    }
+
+    #[test]
+    fn bricks_keep_what_they_kept_while_it_serves() {
+        let data = Some(ValueRange { lo: -9999.0, hi: 100.0 });
+        let kept = bricks_keep(data, Some([0.0, 90.0]), None);
+        for shown in [[-10.0, 95.0], [20.0, 60.0], [0.0, 1e4]] {
+            let next = bricks_keep(data, Some(shown), kept);
+            assert_eq!(next == kept, shown[1] < 1e3, "{shown:?}: {next:?}");
+        }
+        assert_ne!(bricks_keep(data, Some([0.0, 1.0]), kept), kept);
+        assert_ne!(bricks_keep(data, Some([-500.0, 1.0]), kept), kept);
+        assert_eq!(bricks_keep(data, Some([-9999.0, 100.0]), kept), None);
+    }
 
     #[test]
     fn zero_is_a_code_and_the_range_hardly_grows() {

@@ -32,7 +32,8 @@ mod transfer_function;
 mod volume;
 
 pub use bricks::{
-    BrickError, CodeBits, EncodedBrick, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level, volume_of_bricks,
+    BrickError, CodeBits, EncodedBrick, MOST_ALONG_BRICKS, Pyramid, encode_level, encode_level_within,
+    finest_brick_level, volume_of_bricks,
 };
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder};
@@ -41,6 +42,7 @@ pub use cpu::TileRect;
 pub use estimate::{Form, Prediction, Predictor, Subject};
 pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume, SlabStages};
 pub use image::{Image, PngError};
+pub use kept_range::bricks_keep;
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{

@@ -50,6 +50,10 @@ impl Grid {
     /// Samples per axis above which a grid is refused as a damaged header.
     pub const MAX_EDGE: usize = 1 << 20;
 
+    /// Sampling steps along the longest edge at most, where no axis has more samples: of sheets millions of times as wide as their
+    /// samples are thick, more would show nothing else and take hours.
+    pub const MOST_STEPS: usize = 1 << 18;
+
     /// A grid with unit spacing at the origin.
     pub fn of_size(size: [usize; 3]) -> Self {
         Self { size, spacing: [1.0; 3], origin: [0.0; 3], unit: String::new(), centering: Centering::Point }
@@ -110,11 +114,12 @@ impl Grid {
         self.spacing.map(|s| s / longest)
     }
 
-    /// Smallest world distance between neighbouring samples: the unit of the sampling step.
+    /// Smallest world distance between neighbouring samples, as far as [`Self::MOST_STEPS`] allow: the unit of the sampling step.
     pub fn world_step(&self) -> f64 {
         let spacing = self.world_spacing();
         let along_many = (0..3).filter(|&axis| self.size[axis] > 1).map(|axis| spacing[axis]);
-        along_many.reduce(f64::min).unwrap_or(1.0)
+        let most_steps = self.size.into_iter().fold(Self::MOST_STEPS, usize::max);
+        along_many.reduce(f64::min).unwrap_or(1.0).max(1.0 / most_steps as f64)
     }
 
     /// Affine map from world position to sample coordinates, per axis: `sample = world * scale + offset`.
@@ -155,6 +160,17 @@ mod tests {
         grid.spacing = [2.0, 0.5, 1.0];
         assert_eq!(grid.edges(), [20.0, 10.0, 4.0]);
         assert_eq!(grid.world_edges(), [1.0, 0.5, 0.2]);
+    }
+
+    #[test]
+    fn rays_through_thin_sheets_have_a_bounded_number_of_steps_and_those_through_long_rows_all() {
+        let mut sheet = Grid::of_size([60, 60, 50]);
+        sheet.spacing = [90_000.0, 90_000.0, 0.02];
+        assert_eq!(sheet.world_step(), 1.0 / Grid::MOST_STEPS as f64);
+        sheet.spacing[2] = 25.0;
+        assert_eq!(sheet.world_step(), sheet.world_spacing()[2]);
+        let row = Grid::of_size([Grid::MAX_EDGE, 2, 2]);
+        assert_eq!(row.world_step(), row.world_spacing()[0]);
     }
 
     #[test]

@@ -5,7 +5,11 @@ interface Piece {
   readonly submitted: number;
   readonly pixels: number;
   readonly kind: WorkKind;
+  /** Whether the page was hidden meanwhile: when it ended is not seen then. */
+  isUnseen: boolean;
 }
+
+type Sight = Pick<Document, "visibilityState" | "addEventListener">;
 
 export type WorkKind = "bricks" | "slabs" | "segments";
 
@@ -18,16 +22,25 @@ export interface Finished {
 
 /** One piece being drawn and the next one waiting: enough to keep the graphics processor busy, and no more delay than that. */
 const MOST_UNDER_WAY = 2;
+const LOOKS_PER_PIECE = 12;
+const LONGEST_UNTIL_LOOK_MS = 50;
+/** Drivers end what takes longer: page or machine have been asleep. */
+const LONGEST_MS = 10_000;
 
 /** Tells when the graphics processor has finished what was submitted, without waiting for it. */
 export class Fences {
   readonly #gl: Gl;
+  readonly #sight: Sight;
   #pieces: Piece[] = [];
   #lastEnd = 0;
   #lastMs = 0;
 
-  constructor(gl: Gl) {
+  constructor(gl: Gl, sight: Sight = document) {
     this.#gl = gl;
+    this.#sight = sight;
+    sight.addEventListener("visibilitychange", () => {
+      for (const piece of this.#pieces) piece.isUnseen = true;
+    });
   }
 
   get pending(): boolean {
@@ -38,9 +51,9 @@ export class Fences {
     return this.#pieces.length >= MOST_UNDER_WAY;
   }
 
-  /** Milliseconds the last piece of work took. */
-  get expected(): number {
-    return this.#lastMs;
+  /** Milliseconds after which to look again whether what is under way has ended. */
+  get untilNextLook(): number {
+    return Math.min(this.#lastMs / LOOKS_PER_PIECE, LONGEST_UNTIL_LOOK_MS);
   }
 
   /** Marks the end of a piece of work that began at `submitted`. */
@@ -48,10 +61,11 @@ export class Fences {
     const gl = this.#gl;
     const sync = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
     gl.flush();
-    if (sync) this.#pieces.push({ sync, submitted, pixels, kind });
+    const isUnseen = this.#sight.visibilityState === "hidden";
+    if (sync) this.#pieces.push({ sync, submitted, pixels, kind, isUnseen });
   }
 
-  /** The pieces that have been finished since the last call. */
+  /** The pieces that have been finished since the last call, but for those of which nobody knows how long they took. */
   poll(): readonly Finished[] {
     const gl = this.#gl;
     const finished: Finished[] = [];
@@ -61,9 +75,11 @@ export class Fences {
       gl.deleteSync(piece.sync);
       this.#pieces.shift();
       const now = performance.now();
-      this.#lastMs = now - Math.max(piece.submitted, this.#lastEnd);
+      const ms = now - Math.max(piece.submitted, this.#lastEnd);
       this.#lastEnd = now;
-      finished.push({ ms: this.#lastMs, pixels: piece.pixels, kind: piece.kind });
+      if (piece.isUnseen || ms > LONGEST_MS) continue;
+      this.#lastMs = ms;
+      finished.push({ ms, pixels: piece.pixels, kind: piece.kind });
     }
     return finished;
   }

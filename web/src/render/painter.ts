@@ -32,7 +32,6 @@ const LONGEST_EDGE = 4096;
 const UPLOAD_BUDGET_MS = 6;
 /** A piece of the full picture at rest: how long a new movement may have to wait. */
 const REFINE_BUDGET_MS = 40;
-const POLLS_PER_PIECE = 12;
 
 /**
  * Draws what there is, when something changed, at a resolution the machine can hold; refines at rest.
@@ -244,7 +243,7 @@ export class Painter {
   #pollSoon(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    setTimeout(() => this.#run(), this.#fences.expected / POLLS_PER_PIECE);
+    setTimeout(() => this.#run(), this.#fences.untilNextLook);
   }
 
   #run(): void {

@@ -58,6 +58,9 @@ export function lapseOf(keyframe: Keyframe, bricks: Candidate | null, wanted: Wa
   return keyframeFits(keyframe, bricks, wanted, lapses) ? null : lapses;
 }
 
+/** Of a number of single precision: a few of its last digits. */
+const ROUNDING = 4 * 2 ** -24;
+
 /**
  * Whether a keyframe's codes hold all that a transfer function tells apart of its step: values beyond its range are at its ends.
  *
@@ -70,8 +73,11 @@ export function rangeHolds(
   transfer: { readonly range: readonly [number, number] },
 ): boolean {
   if (bricks === null || bricks.step !== keyframe.step) return true;
-  const [lo, hi] = [Math.max(transfer.range[0], bricks.lo), Math.min(transfer.range[1], bricks.hi)];
-  const slack = 1e-4 * (keyframe.range[1] - keyframe.range[0]);
+  // As the server has them, which may round once more where it makes a range of two bounds.
+  const [from, to] = transfer.range.map(Math.fround);
+  const [lo, hi] = [Math.max(from, bricks.lo), Math.min(to, bricks.hi)];
+  const largest = Math.max(...keyframe.range.map(Math.abs));
+  const slack = 1e-4 * (keyframe.range[1] - keyframe.range[0]) + ROUNDING * largest;
   return !(lo < hi) || (lo >= keyframe.range[0] - slack && hi <= keyframe.range[1] + slack);
 }
 

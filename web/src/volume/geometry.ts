@@ -8,7 +8,7 @@ export interface Geometry {
   readonly edges: Vec3;
   /** World units per physical unit. */
   readonly scale: number;
-  /** Smallest world distance between neighbouring samples. */
+  /** Smallest world distance between neighbouring samples, as far as [`MOST_STEPS`] allow: the unit of the sampling step. */
   readonly spacing: number;
   /** Per axis: sample coordinate = world * samplesPerWorld + sampleOffset. */
   readonly samplesPerWorld: Vec3;
@@ -23,6 +23,9 @@ export const FARTHEST_TARGET = 4;
 /** How near a camera may come to what it looks at. */
 export const NEAREST = 0.02;
 
+/** Sampling steps along the longest edge at most, where no axis has more samples (`Grid::MOST_STEPS` of the server). */
+const MOST_STEPS = 2 ** 18;
+
 export function geometryOf(grid: GridInfo): Geometry {
   const cell = grid.centering === "cell";
   const physical = map3((axis) => (cell ? grid.size[axis] : Math.max(1, grid.size[axis] - 1)) * grid.spacing[axis]);
@@ -35,7 +38,7 @@ export function geometryOf(grid: GridInfo): Geometry {
   return {
     edges,
     scale,
-    spacing: along.length > 0 ? Math.min(...along) : 1,
+    spacing: Math.max(along.length > 0 ? Math.min(...along) : 1, 1 / Math.max(MOST_STEPS, ...grid.size)),
     samplesPerWorld,
     sampleOffset: map3((axis) => (edges[axis] / 2) * samplesPerWorld[axis] + first),
     physicalLo,

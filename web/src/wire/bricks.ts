@@ -29,7 +29,7 @@ export interface BricksMessage {
   readonly bits: number;
   /** Size of the level's grid. */
   readonly size: Size3;
-  /** Extremes of the step over this level; NaN both when nothing is finite. */
+  /** Extremes of the step, or of what the set keeps apart of it around the range that is shown: values beyond are at these ends. NaN both when nothing is finite. */
   readonly lo: number;
   readonly hi: number;
   readonly bricks: readonly PackedBrick[];

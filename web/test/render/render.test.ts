@@ -215,6 +215,17 @@ describe("keyframes of values", () => {
     expect(rangeHolds({ ...keyframe, range: [-5, 1] }, bricks, { range: [-9, 1.5] })).toBe(false);
   });
 
+  test("hold a range of small width far from 0, as single precision has it", () => {
+    const [lo, hi] = [101320.3, 101330.33];
+    const sent = { step: 3, range: [Math.fround(lo), Math.fround(hi)] as const };
+    const pressure = { step: 3, lo: 101300, hi: 101350 };
+    expect(rangeHolds(sent, pressure, { range: [lo, hi] })).toBe(true);
+    expect(rangeHolds(sent, pressure, { range: [lo - 0.1, hi] })).toBe(false);
+    expect(rangeHolds(sent, pressure, { range: [lo, hi + 0.1] })).toBe(false);
+    const below = { step: 3, range: [-sent.range[1], -sent.range[0]] as const };
+    expect(rangeHolds(below, { step: 3, lo: -101350, hi: -101300 }, { range: [-hi, -lo] })).toBe(true);
+  });
+
   test("serve where nothing is known of the data of their step, or all are outside of the range", () => {
     expect(rangeHolds(keyframe, null, { range: [-2, 1] })).toBe(true);
     expect(rangeHolds(keyframe, { ...bricks, step: 4 }, { range: [-2, 1] })).toBe(true);

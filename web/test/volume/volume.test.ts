@@ -39,6 +39,13 @@ describe("geometry", () => {
     expect(geometry.spacing).toBeCloseTo(0.025);
   });
 
+  test("rays take as many steps as the server's through sheets, and through rows of many samples", () => {
+    const sheet = { ...grid, size: [60, 60, 50], spacing: [90_000, 90_000, 0.02] } as const;
+    expect(geometryOf(sheet).spacing).toBe(2 ** -18);
+    const row = { ...grid, size: [2 ** 20, 2, 2], spacing: [1, 1, 1] } as const;
+    expect(geometryOf(row).spacing).toBe(1 / (2 ** 20 - 1));
+  });
+
   test("sample i of level L sits at (i + 1/2) 2^L - 1/2", () => {
     const geometry = geometryOf(grid);
     const { scale, offset } = textureFromWorld(geometry, 1, [6, 11, 3]);

@@ -169,10 +169,14 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
     match asked {
         OfStep::Load => out.range(volume.range()),
         OfStep::Count([lo, hi]) => out.counts(&count(volume.blocks(), ValueRange { lo, hi })),
-        OfStep::Bricks { level, bits } => {
+        OfStep::Bricks { level, bits, kept } => {
             let levels = step.pyramids.first()?.level_count();
             let bits = CodeBits::from_bits(bits).filter(|_| level < levels)?;
-            out.bricks(&encode_own(step, level, bits));
+            if kept.is_some_and(|[lo, hi]| lo.is_nan() || hi.is_nan() || lo > hi) {
+                return None;
+            }
+            let kept = kept.map(|[lo, hi]| ValueRange { lo, hi });
+            out.bricks(&encode_own(step, level, bits, kept));
         }
         OfStep::Segments { camera, rays: [width, height], segments, transfer_function, range: [lo, hi] } => {
             camera.validate().ok()?;

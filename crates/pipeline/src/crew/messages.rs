@@ -132,6 +132,8 @@ pub(crate) enum OfStep {
         level: u32,
         /// Of a code.
         bits: u8,
+        /// Values beyond are at its ends, where there is one.
+        kept: Option<[f32; 2]>,
     },
     /// Its segments.
     Segments {

@@ -110,8 +110,9 @@ impl CrewStep {
         self.ask(&What::Of(OfStep::Count([over.lo, over.hi])))
     }
 
-    pub(crate) fn bricks(&self, level: u32, bits: CodeBits) -> Asked<'_> {
-        self.ask(&What::Of(OfStep::Bricks { level, bits: bits.bits() }))
+    pub(crate) fn bricks(&self, level: u32, bits: CodeBits, kept: Option<ValueRange>) -> Asked<'_> {
+        let kept = kept.map(|kept| [kept.lo, kept.hi]);
+        self.ask(&What::Of(OfStep::Bricks { level, bits: bits.bits(), kept }))
     }
 
     /// The exact image that all processes make together.

@@ -11,9 +11,9 @@ use std::thread;
 use rayon::ThreadPool;
 use visapult_render::{
     Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarKeyframe, ScalarStack, SegmentKey,
-    SegmentKeyframe, SegmentStack, SlabCaster, SlabKeyframe, SlabStack, TransferFunction, Volume, composite_places,
-    composite_slabs, encode_level, fitted_key, image_of_patches, join_scalar_slabs, join_segments, make_segments,
-    render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
+    SegmentKeyframe, SegmentStack, SlabCaster, SlabKeyframe, SlabStack, TransferFunction, Volume, bricks_keep,
+    composite_places, composite_slabs, encode_level_within, fitted_key, image_of_patches, join_scalar_slabs,
+    join_segments, make_segments, render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
 };
 use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
@@ -95,7 +95,7 @@ impl<'a> Passing<'a> {
     pub(super) fn make(&self, function: &TransferFunction) -> Result<Parts, PipelineError> {
         match self.config.proxy {
             RenderProxy::Exact | RenderProxy::Auto { .. } => Ok(Picture::exact(self.config)),
-            RenderProxy::Bricks { level, bits } => self.bricks(level, bits),
+            RenderProxy::Bricks { level, bits } => self.bricks(level, bits, function),
             RenderProxy::Slabs { key_deg, slabs } => self.slabs(key_deg, slabs, function),
             RenderProxy::ScalarSlabs { key_deg, slabs } => self.scalar_slabs(key_deg, slabs, function),
             RenderProxy::Segments { key_deg, segments } => self.segments(key_deg, segments, function),
@@ -116,7 +116,7 @@ impl<'a> Passing<'a> {
         Ok(Rendering { image: image_of_patches(*size, &patches), samples })
     }
 
-    fn bricks(&self, level: u32, bits: CodeBits) -> Result<Parts, PipelineError> {
+    fn bricks(&self, level: u32, bits: CodeBits, function: &TransferFunction) -> Result<Parts, PipelineError> {
         let grid = self.frame.grid();
         let levels = level_count(grid.size, COARSEST_EDGE);
         check_brick_level(grid.size, level, levels)?;
@@ -127,9 +127,10 @@ impl<'a> Passing<'a> {
                 "bricks of level {level} take {needed} where they are drawn, and --memory allows {memory}: choose a coarser level (--bricks-level)"
             )));
         }
+        let kept = bricks_keep(self.range(), function.range, None);
         let mut bricks: Vec<EncodedBrick> = Vec::new();
         self.for_each(self.all(), |volume| {
-            let of_block = |block| encode_level(block, &Pyramid::of(block, levels), level, bits);
+            let of_block = |block| encode_level_within(block, &Pyramid::of(block, levels), level, bits, kept);
             bricks.extend(volume.blocks().iter().flat_map(of_block));
             Ok(())
         })?;

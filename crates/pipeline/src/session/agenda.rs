@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use visapult_render::{Camera, Form, TransferFunction};
-use visapult_volume::{StepIndex, StepSpan};
+use visapult_volume::{StepIndex, StepSpan, ValueRange};
 
 use crate::step_store::StepKey;
 use crate::views::angle_between_deg;
@@ -28,6 +28,8 @@ pub(crate) struct Progress {
     pub(crate) failed: Option<StepKey>,
     /// Finest level queued of the current step, and its bits.
     pub(crate) finest: Option<(u32, u8)>,
+    /// What of the step's values it keeps, if not all.
+    pub(crate) kept: Option<ValueRange>,
     /// View whose keyframe of the current step was queued last, and what that is made of.
     pub(crate) keyframe_of: Option<(View, Form)>,
     /// View whose still was queued last.
@@ -109,6 +111,8 @@ pub(crate) struct Outlook<'a> {
     pub(crate) quick_level: u32,
     /// Number of levels.
     pub(crate) levels: u32,
+    /// What of the step's values bricks are to keep for the view, if not all.
+    pub(crate) kept: Option<ValueRange>,
     /// What is made for the plan.
     pub(crate) form: Form,
     /// Turning of the camera that makes a new keyframe worth its bytes while the user still turns, and once the camera rests, in degrees.
@@ -174,11 +178,14 @@ pub(crate) fn next(outlook: &Outlook<'_>, progress: &Progress) -> Work {
         .unwrap_or(Work::Wait(None))
 }
 
-/// The next level of bricks on the way from coarse to what is planned; where steps follow each other, the coarsest only for the first picture of all.
+/// The next level of bricks on the way from coarse to what is planned, or that once more where the page shows values that it does not tell apart; where steps follow each other, the coarsest only for the first picture of all.
 /// What takes long over a slow link is not sent before it is known to be none.
 fn next_bricks(outlook: &Outlook<'_>, progress: &Progress) -> Option<Work> {
     let target = outlook.plan.level.max(if outlook.knows_link { 0 } else { outlook.quick_level });
+    let is_outgrown = progress.kept != outlook.kept;
     let level = match progress.finest {
+        // In place of the one that the page shows.
+        Some((sent, _)) if sent <= target && is_outgrown => sent,
         Some((sent, _)) if sent <= target => return None,
         _ if outlook.stepping && progress.has_picture => target,
         Some((sent, _)) => outlook.quick_level.min(sent.saturating_sub(1)).max(target),

@@ -6,8 +6,8 @@ mod tests;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use visapult_render::{Camera, CodeBits, Form, Prediction};
-use visapult_volume::coarsened_size;
+use visapult_render::{Camera, CodeBits, Form, Prediction, bricks_keep};
+use visapult_volume::{ValueRange, coarsened_size};
 
 use super::agenda::{Outlook, Predict, Progress, Work, next};
 use super::measured::Measured;
@@ -152,6 +152,7 @@ impl Driver {
             stepping,
             quick_level: quick_level(&situation, state.link.present_bytes_per_s()),
             levels: self.back_end.store().levels(),
+            kept: self.bricks_keep(view),
             form,
             due_deg: due_deg(&situation.predictions, form),
             predict: if wants_predictions { self.due_prediction(view, stepping, now) } else { Predict::Never },
@@ -238,13 +239,21 @@ impl Driver {
         }
     }
 
+    /// What of the current step's values bricks are to keep for `view`, if not all.
+    fn bricks_keep(&self, view: &View) -> Option<ValueRange> {
+        let data = self.step.as_ref().and_then(|step| step.statistics.range);
+        bricks_keep(data, view.transfer_function.range, self.progress.kept)
+    }
+
     fn queue_bricks(&mut self, view: &View, level: u32, bits: u8) {
         let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
         let groups = self.back_end.groups();
-        let encoded = step.keyframes.bricks(&step, level, code, groups, self.back_end.pool());
+        let kept = self.bricks_keep(view);
+        let encoded = step.keyframes.bricks(&step, level, code, kept, groups, self.back_end.pool());
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));
+        self.progress.kept = kept;
         self.progress.has_picture = true;
         self.queue(step.key, step.time, view, &encoded, None);
     }

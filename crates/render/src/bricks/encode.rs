@@ -170,11 +170,25 @@ impl EncodedBrick {
 /// # Panics
 /// If `pyramid` has no such level, or the level's grid has more than 65 535 samples along an axis.
 pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits) -> Vec<EncodedBrick> {
+    encode_level_within(block, pyramid, level, bits, None)
+}
+
+/// The same of values that are held within a range, where there is one.
+///
+/// # Panics
+/// As [`encode_level`].
+pub fn encode_level_within(
+    block: &Block,
+    pyramid: &Pyramid,
+    level: u32,
+    bits: CodeBits,
+    kept: Option<ValueRange>,
+) -> Vec<EncodedBrick> {
     let samples = pyramid.samples(block, level);
     let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
     let of_box = |(number, bounds): (usize, Box3)| {
         let turn = move |brick: &EncodedBrick| number + LATER * usize::from(brick.part);
-        encode_box(&samples.part(bounds), bits).into_iter().map(move |brick| (turn(&brick), brick))
+        encode_box(&samples.part(bounds), bits, kept).into_iter().map(move |brick| (turn(&brick), brick))
     };
     let mut bricks: Vec<(usize, EncodedBrick)> = boxes.into_par_iter().enumerate().flat_map_iter(of_box).collect();
     bricks.sort_by_key(|(turn, brick)| (*turn, brick.part));
@@ -185,13 +199,20 @@ pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits
 const SPREAD: f64 = 0.618_034;
 
 /// About the bytes on the wire of `level` of what `block` owns: from the bricks of `most` boxes, evenly spread.
-pub(crate) fn sampled_bytes(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits, most: usize) -> usize {
+pub(crate) fn sampled_bytes(
+    block: &Block,
+    pyramid: &Pyramid,
+    level: u32,
+    bits: CodeBits,
+    kept: Option<ValueRange>,
+    most: usize,
+) -> usize {
     let samples = pyramid.samples(block, level);
     let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
     let taken = boxes.len().min(most.max(1));
     let bytes = |i: usize| -> usize {
         let number = if taken == boxes.len() { i } else { ((i as f64 * SPREAD).fract() * boxes.len() as f64) as usize };
-        encode_box(&samples.part(boxes[number]), bits).iter().map(EncodedBrick::wire_bytes).sum()
+        encode_box(&samples.part(boxes[number]), bits, kept).iter().map(EncodedBrick::wire_bytes).sum()
     };
     let sum: usize = (0..taken).into_par_iter().with_max_len(1).map(bytes).sum();
     sum * boxes.len() / taken.max(1)
@@ -214,9 +235,13 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn gather<'a>(&mut self, rows: impl Iterator<Item = &'a [f32]>) {
+    /// Takes the values of `rows`, held within `kept`; those that are missing stay so.
+    fn gather<'a>(&mut self, rows: impl Iterator<Item = &'a [f32]>, kept: Option<ValueRange>) {
         self.values.clear();
         rows.for_each(|row| self.values.extend_from_slice(row));
+        if let Some(ValueRange { lo, hi }) = kept {
+            self.values.iter_mut().filter(|value| value.is_finite()).for_each(|value| *value = value.clamp(lo, hi));
+        }
     }
 }
 
@@ -224,7 +249,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
+fn encode_box(samples: &Samples<'_>, bits: CodeBits, kept: Option<ValueRange>) -> Vec<EncodedBrick> {
     let to_wire = |n: usize| u16::try_from(n).expect("a level's grid has at most 65535 samples along an axis");
     let [nx, ny, nz] = samples.bounds.size();
     let rows = |[_, row, slice]: [usize; 3], apart: usize| {
@@ -232,10 +257,10 @@ fn encode_box(samples: &Samples<'_>, bits: CodeBits) -> Vec<EncodedBrick> {
         slices.flat_map(move |z| (row..ny).step_by(apart).map(move |y| samples.row(y, z)))
     };
     SCRATCH.with_borrow_mut(|scratch| {
-        scratch.gather(rows([0; 3], 1));
+        scratch.gather(rows([0; 3], 1), kept);
         let range = ValueRange::of(&scratch.values).map(|range| with_zero_on_a_code(range, bits.steps()));
         let brick = |part: u8| {
-            scratch.gather(rows(first_of(part), APART));
+            scratch.gather(rows(first_of(part), APART), kept);
             if scratch.values.is_empty() {
                 return None;
             }
@@ -313,6 +338,24 @@ mod tests {
                 for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
                     let value = block.values[block.index_of(brick.place(i))];
                     assert!((value.is_nan() && got.is_nan()) || (value - got).abs() <= half_step);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_far_beyond_what_is_kept_take_no_codes_from_the_others() {
+        let size = [70, 33, 5];
+        let mut values = noise_with_gaps(size, 4);
+        (values[0], values[1]) = (1e30, -1e6);
+        let block = &blocks_of(&values, size, 1, 1)[0];
+        let kept = ValueRange { lo: -0.5, hi: 0.5 };
+        for bits in [CodeBits::EIGHT, CodeBits::SIXTEEN] {
+            for brick in encode_level_within(block, &Pyramid::default(), 0, bits, Some(kept)) {
+                let half_step = 0.51 * (kept.hi - kept.lo) / bits.steps() as f32;
+                for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
+                    let value = block.values[block.index_of(brick.place(i))].clamp(kept.lo, kept.hi);
+                    assert!((value.is_nan() && got.is_nan()) || (value - got).abs() <= half_step, "{got} for {value}");
                 }
             }
         }

@@ -34,15 +34,17 @@ pub(crate) fn march<L: Lanes>(
     let mut front = lanes.load_colors(colors);
     let none = lanes.splat(0.0);
     let mut taken = none;
-    let longest = lines.count.into_iter().fold(0.0, f32::max);
-    let mut at = 0.0_f32;
-    while at < longest {
+    let longest = f64::from(lines.count.into_iter().fold(0.0, f32::max));
+    // Beyond 2^24 single precision goes on by no single sample, and in time by none at all.
+    let mut gone = 0.0_f64;
+    while gone < longest {
+        let at = gone as f32;
         let empty = block.occupancy.empty_samples(&sweep, at);
         if empty > 0.0 {
-            at += empty;
+            gone += f64::from(empty);
             continue;
         }
-        let stretch = lanes.splat((longest - at).min(STRIDE as f32));
+        let stretch = lanes.splat((longest - gone).min(STRIDE as f64) as f32);
         taken = lanes.add(taken, lanes.max(none, lanes.min(stretch, lanes.sub(count, lanes.splat(at)))));
         // Loops, not closures: closures would be compiled without the caller's vector instructions.
         let mut number = [none; STRIDE];
@@ -61,8 +63,8 @@ pub(crate) fn march<L: Lanes>(
         for entries in &entries {
             front = lanes.composite(front, table, entries);
         }
-        at += STRIDE as f32;
-        if !lanes.any_less(lanes.alphas(front), opaque, lanes.splat(at), count) {
+        gone += STRIDE as f64;
+        if !lanes.any_less(lanes.alphas(front), opaque, lanes.splat(gone as f32), count) {
             break;
         }
     }

@@ -63,6 +63,29 @@ fn agrees_with_the_reference_on_thin_grids() {
 }
 
 #[test]
+fn a_sheet_seen_from_its_edge_takes_a_bounded_number_of_samples() {
+    let (size, spacing) = ([60, 60, 50], [90_000.0, 90_000.0, 0.02]);
+    let volume = Volume::whole(Grid { spacing, ..Grid::of_size(size) }, values_of(size, ripples)).unwrap();
+    let camera = Camera { azimuth_deg: 90.0, elevation_deg: 0.0, ..Camera::default() };
+    let rendering = Caster::new(&volume, &soft(), 1.0).render(&camera, 5, 5);
+    assert!((1..=2 * 5 * Grid::MOST_STEPS as u64).contains(&rendering.samples), "{} samples", rendering.samples);
+    let psnr = psnr(&rendering.image, &render_reference(&volume, &camera, &soft(), 5, 5, 1.0).image);
+    assert!(psnr >= 50.0, "{psnr:.1} dB");
+}
+
+#[test]
+fn rays_end_that_have_more_samples_than_single_precision_counts() {
+    let size = [65, 3, 3];
+    let behind = |[x, _, _]: [f32; 3]| if x < 0.5 / 64.0 { 1.0 } else { 0.0 };
+    let volume = Volume::whole(Grid::of_size(size), values_of(size, behind)).unwrap();
+    let points = vec![[0.5, 1.0, 1.0, 1.0, 0.0], [0.5, 1.0, 1.0, 1.0, 1.0]];
+    let function = TransferFunction { range: Some([0.0, 1.0]), points };
+    let camera = Camera { azimuth_deg: 90.0, elevation_deg: 0.0, ..Camera::default() };
+    let rendering = Caster::new(&volume, &function, 0.5_f64.powi(21)).render(&camera, 1, 1);
+    assert!(rendering.image.rgba[0][3] > 0.99, "{:?}", rendering.image.rgba);
+}
+
+#[test]
 fn agrees_with_the_reference_on_noise_with_missing_values() {
     let size = [37, 30, 26];
     let mut random = Random::new(4);

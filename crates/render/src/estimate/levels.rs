@@ -59,6 +59,8 @@ struct Part<'a> {
     codes: Vec<[f32; 2]>,
     /// Boxes along x and y.
     across: [usize; 2],
+    /// Values beyond are at its ends, where there is one.
+    kept: Option<ValueRange>,
     /// Whether anything in each macrocell is visible; empty where that is not known.
     visible: Arc<[bool]>,
     /// Macrocells along x and y.
@@ -85,12 +87,13 @@ impl<'a> Level<'a> {
     pub(super) fn of_bricks(subject: &Subject<'a>, level: u32, bits: CodeBits) -> Self {
         let volume = subject.volume;
         let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
+        let kept = subject.bricks_keep();
         let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
             let Samples { values, stored, bounds } = pyramid.samples(block, level);
             let across = [0, 1].map(|axis| bounds.size()[axis].div_ceil(BOX_SIZE[axis]));
-            let codes_of = |bounds| codes_of(&bounds, level, bits, &block.stored, cells);
+            let codes_of = |bounds| codes_of(&bounds, level, bits, &block.stored, cells, kept);
             let codes = bounds.bricks(BOX_SIZE).map(codes_of).collect();
-            Part { codes, across, ..Part::new(bounds, stored, values) }
+            Part { codes, across, kept, ..Part::new(bounds, stored, values) }
         };
         Self::new(volume, level, blocks.map(part).collect())
     }
@@ -161,7 +164,17 @@ impl<'a> Part<'a> {
     fn new(bounds: Box3, stored: Box3, values: &'a [f32]) -> Self {
         let [nx, ny, _] = stored.size();
         let (codes, visible) = (Vec::new(), Arc::default());
-        Self { bounds, stored, values, strides: [nx, nx * ny], codes, across: [0; 2], visible, cells: [0; 2] }
+        Self {
+            bounds,
+            stored,
+            values,
+            strides: [nx, nx * ny],
+            codes,
+            across: [0; 2],
+            kept: None,
+            visible,
+            cells: [0; 2],
+        }
     }
 
     #[inline]
@@ -180,6 +193,7 @@ impl<'a> Part<'a> {
     #[inline]
     fn coded(&self, values: [f32; 8], cell: [usize; 3]) -> [f32; 8] {
         let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| (cell[axis] - self.bounds.lo[axis]) / BOX_SIZE[axis]);
+        let values = self.kept.map_or(values, |kept| values.map(|value| value.clamp(kept.lo, kept.hi)));
         match self.codes.get((z * self.across[1] + y) * self.across[0] + x) {
             Some(&[lo, step]) if step > 0.0 => {
                 let per_step = 1.0 / step;
@@ -201,7 +215,14 @@ fn holds(bounds: &Box3, at: [usize; 3]) -> bool {
 }
 
 /// Least value of a box of bricks, and distance of their codes, from the ranges of the macrocells that it meets: at least what they are.
-fn codes_of(bounds: &Box3, level: u32, bits: CodeBits, stored: &Box3, cells: &Macrocells) -> [f32; 2] {
+fn codes_of(
+    bounds: &Box3,
+    level: u32,
+    bits: CodeBits,
+    stored: &Box3,
+    cells: &Macrocells,
+    kept: Option<ValueRange>,
+) -> [f32; 2] {
     let among = |axis: usize| {
         let cell = |fine: usize| (fine.max(stored.lo[axis]) - stored.lo[axis]) / Macrocells::EDGE;
         let end = cell((bounds.hi[axis] << level) - 1) + 1;
@@ -213,6 +234,9 @@ fn codes_of(bounds: &Box3, level: u32, bits: CodeBits, stored: &Box3, cells: &Ma
         for range in &cells.ranges[row..][among(0)] {
             (lo, hi) = (lo.min(range[0]), hi.max(range[1]));
         }
+    }
+    if let Some(kept) = kept.filter(|_| lo <= hi) {
+        (lo, hi) = (lo.clamp(kept.lo, kept.hi), hi.clamp(kept.lo, kept.hi));
     }
     let steps = bits.steps();
     let ValueRange { lo, hi } = with_zero_on_a_code(ValueRange { lo, hi }, steps);

@@ -16,8 +16,10 @@ use std::sync::OnceLock;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use visapult_volume::ValueRange;
 
 use self::models::{Base, Met, Model};
+use crate::kept_range::bricks_keep;
 use crate::key_rays::rays_of_box;
 use crate::{Camera, CodeBits, KeyView, Pyramid, TransferFunction, View, Volume};
 
@@ -136,6 +138,11 @@ impl<'a> Subject<'a> {
     /// If a form is bricks of a level that the pyramids lack.
     pub fn predict(&self, views: &[Camera], forms: &[Form]) -> Vec<Prediction> {
         Predictor::new(*self, views).predict(forms)
+    }
+
+    /// What of the values bricks would keep for the transfer function, if not all.
+    fn bricks_keep(&self) -> Option<ValueRange> {
+        bricks_keep(self.volume.range(), self.transfer_function.range, None)
     }
 
     /// Part of the grid's samples that is here.

@@ -32,16 +32,16 @@ fn march(@builtin(global_invocation_id) id: vec3u) {
         let place = line.first + at * step - chunk.origin;
         let empty = empty_samples(place, step);
         if empty > 0.0 {
-            at += empty;
+            at = gone_on(at, empty);
             continue;
         }
-        let end = min(at + STRETCH, range.y);
-        samples += u32(end - at);
-        while at < end {
-            let entry = entry_of(value_at(line.first + at * step - chunk.origin));
+        let stretch = min(STRETCH, range.y - at);
+        samples += u32(stretch);
+        for (var i = 0.0; i < stretch; i += 1.0) {
+            let entry = entry_of(value_at(line.first + (at + i) * step - chunk.origin));
             color += (1.0 - color.a) * entry;
-            at += 1.0;
         }
+        at = gone_on(at, stretch);
     }
     colors[index] = color;
     atomicAdd(&taken[id.y], samples);

@@ -118,17 +118,17 @@ fn march(@builtin(global_invocation_id) id: vec3u) {
         let place = line.first + at * step - chunk.origin;
         let empty = empty_samples(place, step);
         if empty > 0.0 {
-            at += empty;
+            at = gone_on(at, empty);
             continue;
         }
         let slab = u32(at) / rays.per_slab;
         enter(&here, slab, index);
-        let end = min(min(at + STRETCH, range.y), f32((slab + 1u) * rays.per_slab));
-        samples += u32(end - at);
-        while at < end {
-            composite(&here, entry_of(value_at(line.first + at * step - chunk.origin)));
-            at += 1.0;
+        let stretch = min(min(STRETCH, range.y - at), f32((slab + 1u) * rays.per_slab) - at);
+        samples += u32(stretch);
+        for (var i = 0.0; i < stretch; i += 1.0) {
+            composite(&here, entry_of(value_at(line.first + (at + i) * step - chunk.origin)));
         }
+        at = gone_on(at, stretch);
     }
     samples += composite_cut(&here, ray, index, max(floor(leave), ceil(begin)), leave);
     going[index] = here;

@@ -119,6 +119,11 @@ fn own(line: Line) -> vec2f {
     return vec2f(begin, end);
 }
 
+// The number of the sample `by` samples after `at`: beyond 2^24 not each has a number, and a ray is to end nevertheless.
+fn gone_on(at: f32, by: f32) -> f32 {
+    return at + max(by, at * exp2(-23.0));
+}
+
 fn mixed(at: u32, weight: vec3f) -> f32 {
     let x = chunk.next.x;
     let y = chunk.next.y;

@@ -22,6 +22,7 @@ struct Scene {
     form: Form,
     due_deg: [f64; 2],
     predict: Predict,
+    kept: Option<ValueRange>,
 }
 
 impl Scene {
@@ -45,6 +46,7 @@ impl Scene {
             form: Form::Bricks { level: 0, bits: CodeBits::EIGHT },
             due_deg: [8.0, 0.5],
             predict: Predict::Never,
+            kept: None,
         }
     }
 
@@ -67,6 +69,7 @@ impl Scene {
             stepping: self.stepping,
             quick_level: 2,
             levels: 4,
+            kept: self.kept,
             form: self.form,
             due_deg: self.due_deg,
             predict: self.predict,
@@ -98,6 +101,21 @@ fn a_file_goes_from_coarse_to_fine_and_ends_in_a_still() {
     scene.plan.bits = 16;
     assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 8) }), Work::Bricks { level: 0, bits: 16 });
     assert_eq!(scene.next(&Progress { still_of: Some(1), ..sent(0, 16) }), Work::Wait(None));
+}
+
+#[test]
+fn a_range_that_bricks_do_not_keep_brings_the_level_that_is_shown_once_more() {
+    let mut scene = Scene { elapsed: REST_BEFORE_STILL, ..Scene::new() };
+    assert_eq!(scene.next(&sent(0, 8)), Work::Still);
+    scene.kept = Some(ValueRange { lo: 0.0, hi: 1.0 });
+    assert_eq!(scene.next(&sent(0, 8)), Work::Bricks { level: 0, bits: 8 });
+    assert_eq!(scene.next(&sent(1, 8)), Work::Bricks { level: 0, bits: 8 });
+    scene.plan.level = 2;
+    assert_eq!(scene.next(&sent(1, 8)), Work::Bricks { level: 1, bits: 8 });
+    let kept = Progress { kept: scene.kept, ..sent(1, 8) };
+    assert_eq!(scene.next(&kept), Work::Still);
+    scene.kept = None;
+    assert_eq!(scene.next(&kept), Work::Bricks { level: 1, bits: 8 });
 }
 
 #[test]
