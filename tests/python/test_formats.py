@@ -379,6 +379,19 @@ def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volum
     assert "spacing 0.5 x 0.5 x 2 mm" in run("info", tmp_path / "run.h5").stdout
 
 
+def test_numbers_written_as_text_count_and_places_that_are_not_three_numbers_are_remarked(tmp_path: Path) -> None:
+    stored = np.arange(60, dtype="i2").reshape(3, 4, 5)
+    attributes = {"scale_factor": "0.5", "add_offset": "-10", "spacing": [1.0, 2.0], "origin": "0 0 0"}
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["v"] = stored
+        file["v"].attrs.update(attributes)
+    array = zarr.create_array(str(tmp_path / "run.zarr"), data=stored)
+    array.attrs.update(attributes)
+    for name in ("run.h5", "run.zarr"):
+        said = run("info", tmp_path / name).stdout
+        assert "-10 to 19.5" in said and "its 'spacing' and 'origin' count for nothing: three numbers are wanted" in said, said
+
+
 def test_hdf5_tells_all_ways_in_which_its_datasets_are_stored(tmp_path: Path) -> None:
     values = np.zeros((8, 8, 8), np.float32)
     with h5py.File(tmp_path / "mixed.h5", "w") as file:

@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
     Authorities, Clients, Identity, Lanes, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token,
-    Trust, user_folder,
+    Transport, Trust, user_folder,
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
@@ -300,14 +300,17 @@ fn progress_line(progress: &Progress) -> String {
 fn summary(report: &Report, reverse: bool) -> String {
     let loss = 100.0 * report.datagrams_lost as f64 / report.datagrams.max(1) as f64;
     format!(
-        "{}{} over {:.2} s ({:.1} MB, {}), {:?}, loss {loss:.3} %, repaired {:.1} MB, RTT {:.2} / {:.2} / {:.2} ms, 90 % after {:.2} s, \
+        "{}{} over {:.2} s ({:.1} MB, {}), {}, loss {loss:.3} %, repaired {:.1} MB, RTT {:.2} / {:.2} / {:.2} ms, 90 % after {:.2} s, \
          CPU {:.2} + {:.2} s, limited by {}",
         if reverse { "received " } else { "" },
         bits(report.goodput_bps),
         report.seconds,
         report.bytes as f64 * 1e-6,
         content(report),
-        report.transport,
+        match report.transport {
+            Transport::Udp => "UDP",
+            Transport::Tcp => "TCP",
+        },
         report.bytes_retransmitted as f64 * 1e-6,
         report.rtt_us.min as f64 * 1e-3,
         report.rtt_us.median as f64 * 1e-3,
@@ -320,7 +323,11 @@ fn summary(report: &Report, reverse: bool) -> String {
 }
 
 fn bits(bps: f64) -> String {
-    if bps >= 1e9 { format!("{:.3} Gbit/s", bps * 1e-9) } else { format!("{:.1} Mbit/s", bps * 1e-6) }
+    match bps {
+        1e9.. => format!("{:.3} Gbit/s", bps * 1e-9),
+        1e6.. => format!("{:.1} Mbit/s", bps * 1e-6),
+        _ => format!("{:.1} kbit/s", bps * 1e-3),
+    }
 }
 
 #[cfg(test)]

@@ -66,6 +66,12 @@ impl Axes {
     }
 }
 
+/// What is to be said of attributes that should have three numbers, and have not.
+pub(crate) fn three_numbers(names: &[&str], is_unread: impl Fn(&str) -> bool) -> Option<String> {
+    let unread: Vec<_> = names.iter().filter(|name| is_unread(name)).map(|name| format!("'{name}'")).collect();
+    (!unread.is_empty()).then(|| format!("its {} count for nothing: three numbers are wanted", unread.join(" and ")))
+}
+
 /// The name of a format, and behind it what is remarked of the axes.
 pub(crate) fn remarked(format: String, remarks: &[String]) -> String {
     [&[format], remarks].concat().join("; ")

@@ -46,6 +46,11 @@ impl Encoding {
         text: impl Fn(&str) -> Option<String>,
         own_fill: impl FnOnce() -> Option<f64>,
     ) -> Self {
+        // Some programs write numbers as text.
+        let numbers = |name: &str| match numbers(name) {
+            none if none.is_empty() => text(name).and_then(|text| text.trim().parse().ok()).into_iter().collect(),
+            found => found,
+        };
         let finite = |name: &str| numbers(name).first().copied().filter(|number| number.is_finite());
         let mut fills = ["_FillValue", "missing_value"].map(&numbers).concat();
         fills.truncate(MOST_FILLS);
@@ -340,6 +345,20 @@ mod tests {
         }
         let valid = told(ScalarType::F16, &[("valid_min", &[0.1])], false);
         assert!(decoded(&valid, &f16::from_f64(0.1).to_le_bytes())[0] > 0.0);
+    }
+
+    #[test]
+    fn numbers_that_are_written_as_text_count() {
+        let text = |name: &str| match name {
+            "scale_factor" => Some("0.01".to_owned()),
+            "add_offset" => Some(" 273.15".to_owned()),
+            "missing_value" => Some("-9".to_owned()),
+            "valid_max" => Some("none".to_owned()),
+            _ => None,
+        };
+        let encoding = Encoding::told(ScalarType::I16, |_| Vec::new(), |_| true, text, || None);
+        assert_eq!((encoding.slope, encoding.intercept, encoding.valid), (0.01, 273.15, None));
+        assert!(encoding.value_of(-9.0).is_nan());
     }
 
     #[test]

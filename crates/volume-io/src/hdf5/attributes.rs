@@ -6,7 +6,7 @@ use visapult_volume::Grid;
 
 use super::find::{Shape, is_in_file};
 use super::order;
-use crate::axes::Axes;
+use crate::axes::{self, Axes};
 use crate::coordinates::{self, Coordinates};
 use crate::roles::Role;
 use crate::shape;
@@ -52,6 +52,8 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
         axes.remarks.extend(shape::doubt(&[shape.steps, nz, ny, nx]));
     }
     axes.remarks.extend(order::remark(dataset, shape.roles()));
+    let is_unread = |name: &str| dataset.attr(name).is_ok() && numbers::<3>(dataset, name).is_none();
+    axes.remarks.extend(axes::three_numbers(&["element_size_um", "spacing", "origin"], is_unread));
     Ok(axes)
 }
 

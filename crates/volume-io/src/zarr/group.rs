@@ -9,7 +9,7 @@ use zarrs::array::ArrayBytes;
 use super::array::{Stored, encoding, is_coordinates};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
-use crate::axes::Axes;
+use crate::axes::{self, Axes};
 use crate::coordinates::{self, Coordinates};
 use crate::refused::Refused;
 use crate::roles::Role;
@@ -111,6 +111,11 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
     if axes.times.is_empty() && stored.axis_name(Role::Space(0)).is_none() {
         axes.remarks.extend(shape::doubt(stored.shape()));
     }
+    let is_unread = |name: &str| {
+        let is_there = stored.attributes().contains_key(name);
+        is_there && attributes::list(stored.attributes(), name).is_none_or(|list| list.len() != 3)
+    };
+    axes.remarks.extend(axes::three_numbers(&["spacing", "origin"], is_unread));
     axes
 }
 
