@@ -381,7 +381,7 @@ def test_the_spacing_of_an_hdf5_file_is_that_of_the_dataset_that_tells_one(volum
 
 def test_numbers_written_as_text_count_and_places_that_are_not_three_numbers_are_remarked(tmp_path: Path) -> None:
     stored = np.arange(60, dtype="i2").reshape(3, 4, 5)
-    attributes = {"scale_factor": "0.5", "add_offset": "-10", "spacing": [1.0, 2.0], "origin": "0 0 0"}
+    attributes: dict[str, Any] = {"scale_factor": "0.5", "add_offset": "-10", "spacing": [1.0, 2.0], "origin": "0 0 0"}
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["v"] = stored
         file["v"].attrs.update(attributes)
