@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use visapult_copy::{
-    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, Verified, Wish, copy, counted, size, verify,
+    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, NOT_THERE, Verified, Wish, copy, counted, size, verify,
 };
 
 use crate::arguments::VerifyOptions;
@@ -89,9 +89,7 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
     let (mut wrong, mut left_out) = (0, Causes::default());
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
-            Event::Differs { path: of, how, .. } if how == "is not there" => {
-                (of, format!("is not in {}", path.display()))
-            }
+            Event::Differs { path: of, how, .. } if how == NOT_THERE => (of, format!("is not in {}", path.display())),
             Event::Differs { path, how, .. } => (path, how),
             Event::Deleted(path) => (path, missing.clone()),
             Event::Failed { path, why } => (path, why),

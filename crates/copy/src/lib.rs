@@ -61,7 +61,7 @@ pub use file_id::FileId;
 pub use following::fetches;
 pub use manifest::{ManifestWriter, Verified, verify};
 pub use pace::{Headway, Pace};
-pub use report::{Event, Limit, Progress, Report, Tally, counted, rate, size};
+pub use report::{Event, Limit, NOT_THERE, Progress, Report, Tally, counted, rate, size};
 pub use selection::{Patterns, Span};
 pub use share::{Access, Audit, Deed, Share, ShareEvent, ShareOptions};
 pub use visapult_objects::ObjectUrl;

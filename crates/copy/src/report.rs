@@ -127,6 +127,9 @@ pub struct Progress {
     pub limit: Option<Limit>,
 }
 
+/// How something differs that is not here at all.
+pub const NOT_THERE: &str = "is not there";
+
 /// What is told while a copy goes on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -150,7 +153,7 @@ pub enum Event {
     Differs {
         /// What.
         path: String,
-        /// How.
+        /// How; [`NOT_THERE`] where nothing has its name.
         how: String,
         /// Bytes of the file at the source; none of a folder or link.
         bytes: Option<u64>,

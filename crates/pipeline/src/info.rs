@@ -140,10 +140,8 @@ impl fmt::Display for SourceReport {
             if let Some(unfit) = field.unfit {
                 write!(f, ", {unfit}")?;
             }
-            match field.told_apart {
-                Some(1) => write!(f, ", all the same in single precision")?,
-                Some(count) => write!(f, ", of which single precision tells {count} apart: subtract what they share")?,
-                None => {}
+            if let Some(count) = field.told_apart {
+                write!(f, ", {}", flattened(count))?;
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
         }
@@ -185,6 +183,16 @@ pub(crate) fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
     let count = ((f64::from(range.hi) - f64::from(range.lo)) / apart).round() + 1.0;
     let is_told = largest > 0.0 && (range.lo == range.hi || count < FEW);
     is_told.then_some(count as u32)
+}
+
+/// What single precision makes of values that share so much, in words to be shown.
+pub(crate) fn flattened(count: u32) -> String {
+    let what = if count == 1 {
+        "all the same in single precision".to_owned()
+    } else {
+        format!("so alike that single precision tells {count} apart")
+    };
+    what + ": subtract what they share"
 }
 
 /// The first step of which the time is no number, or before that of the step before.

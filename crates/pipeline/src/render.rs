@@ -21,7 +21,7 @@ use crate::crew::CrewStep;
 use crate::defaults::{NOTHING, plain};
 use crate::error::PipelineError;
 use crate::flow::Watch;
-use crate::info::told_apart;
+use crate::info::{flattened, told_apart};
 use crate::making::resolved;
 use crate::memory::{peak_bytes, step_bytes};
 use crate::opening::{is_flow, open_local};
@@ -78,16 +78,6 @@ impl RenderStatistics {
         let unfit = self.transfer_function.range.and_then(|[lo, hi]| ValueRange { lo, hi }.unfit());
         unfit.map(ToOwned::to_owned).or_else(|| self.told_apart.map(flattened))
     }
-}
-
-/// What single precision makes of values that share so much, in words to be shown.
-fn flattened(count: u32) -> String {
-    let what = if count == 1 {
-        "all the same in single precision".to_owned()
-    } else {
-        format!("so alike that single precision tells {count} apart")
-    };
-    what + ": subtract what they share"
 }
 
 /// Wall-clock seconds per stage.

@@ -9,6 +9,7 @@ use super::{Taking, protocol};
 use crate::error::CopyError;
 use crate::give::is_ranged;
 use crate::listing;
+use crate::report::NOT_THERE;
 use crate::wish::Alike;
 use crate::words::Word;
 
@@ -80,7 +81,7 @@ impl Taking<'_> {
         match verdict {
             Verdict::Folder { path, is_new } => {
                 self.telling.tally.folders += u64::from(is_new);
-                self.tell_differs(is_new, &path, "is not there", None)?;
+                self.tell_differs(is_new, &path, NOT_THERE, None)?;
             }
             Verdict::StandIn { at, name } => {
                 self.telling.stand_ins.add(at.clone(), name);
@@ -143,7 +144,7 @@ impl Taking<'_> {
             let how = match &pending {
                 Pending { waits: true, .. } => OF_ANOTHER_KIND,
                 Pending { replaces: true, .. } => "differs",
-                _ => "is not there",
+                _ => NOT_THERE,
             };
             self.tell_differs(true, &pending.path(), how, Some(pending.origin.size))?;
             return Ok(Answer::Nothing);
