@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-use visapult_render::{CodeBits, EncodedBrick, Pyramid, bricks_keep, encode_level_within};
+use visapult_render::{CodeBits, EncodedBrick, LevelCoding, Pyramid, bricks_keep, encode_level};
 use visapult_volume::{Block, Box3, ValueRange, coarsened_size};
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
@@ -62,13 +62,14 @@ impl Glance {
         let counted = |over| Ok::<_, Infallible>(count(slice::from_ref(&read), over));
         let Ok((defaults, counts)) = Defaults::of_file(source.scale(key.field), declared, range, counted);
         let kept = bricks_keep(range, defaults.transfer_function.range, None);
+        let coding = LevelCoding { level: 0, bits: CodeBits::EIGHT, kept };
         Some(Self {
             time: source.time_of(key.step).unwrap_or(f64::NAN),
             statistics: counts.of_step(range),
             defaults,
             level,
             size,
-            bricks: encode_level_within(&coarse, &Pyramid::default(), 0, CodeBits::EIGHT, kept),
+            bricks: encode_level(&coarse, &Pyramid::default(), coding),
             kept,
         })
     }

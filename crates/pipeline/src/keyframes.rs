@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use rayon::ThreadPool;
-use visapult_render::{Camera, CodeBits, Form, KeyView, SegmentKey, Still, TransferFunction, bricks_keep};
+use visapult_render::{Camera, CodeBits, Form, KeyView, LevelCoding, SegmentKey, Still, TransferFunction, bricks_keep};
 use visapult_trace::Stage;
-use visapult_volume::{ValueRange, coarsened_size};
+use visapult_volume::coarsened_size;
 
 use crate::making::{bricks_of, image_of, resolved, scalar_slabs_of, segments_of, slabs_of};
 use crate::shelf::Shelf;
@@ -76,15 +76,13 @@ struct KeyframeKey {
 /// Nothing here may be asked for on a thread of the pool that encodes: whoever comes second waits for the first, and a
 /// pool's thread that waits may be the one that the encoding needs.
 pub struct Keyframes {
-    levels: Shelf<(u32, CodeBits), Arc<Encoded>>,
+    /// Of all values.
+    levels: Shelf<LevelCoding, Arc<Encoded>>,
     /// Of parts of the values.
-    parts: Shelf<BricksKey, Arc<Encoded>>,
+    parts: Shelf<LevelCoding, Arc<Encoded>>,
     keyframes: Shelf<KeyframeKey, Arc<Encoded>>,
     stills: Shelf<StillKey, Arc<Encoded>>,
 }
-
-/// What a level of bricks depends on besides the step: its number, its codes, and which values it keeps.
-type BricksKey = (u32, CodeBits, ValueRange);
 
 /// What a still depends on besides the step.
 type StillKey = (Camera, Viewport, TransferFunction);
@@ -101,21 +99,10 @@ impl Default for Keyframes {
 }
 
 impl Keyframes {
-    /// A level of bricks of what is `kept` of the values, all where that is none, encoded now unless it is held. PE `p` goes to data connection `p % groups`.
-    pub fn bricks(
-        &self,
-        step: &LoadedStep,
-        level: u32,
-        bits: CodeBits,
-        kept: Option<ValueRange>,
-        groups: usize,
-        pool: &ThreadPool,
-    ) -> Arc<Encoded> {
-        let make = || encode_bricks(step, level, bits, kept, groups, pool);
-        match kept {
-            Some(kept) => self.parts.get((level, bits, kept), || step.has_all_parts(), make),
-            None => self.levels.get((level, bits), || step.has_all_parts(), make),
-        }
+    /// A level of bricks, encoded now unless it is held. PE `p` goes to data connection `p % groups`.
+    pub fn bricks(&self, step: &LoadedStep, coding: LevelCoding, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+        let shelf = if coding.kept.is_some() { &self.parts } else { &self.levels };
+        shelf.get(coding, || step.has_all_parts(), || encode_bricks(step, coding, groups, pool))
     }
 
     /// A keyframe of `form` for `view`; made now unless one for the same view is kept.
@@ -131,7 +118,7 @@ impl Keyframes {
             Ok(key) => key,
             Err((level, bits)) => {
                 let kept = bricks_keep(step.statistics.range, view.transfer_function.range, None);
-                return self.bricks(step, level, bits, kept, groups, pool);
+                return self.bricks(step, LevelCoding { level, bits, kept }, groups, pool);
             }
         };
         let transfer_function = (!matches!(key, Key::ScalarSlabs(_))).then(|| view.transfer_function.clone());
@@ -147,15 +134,9 @@ impl Keyframes {
     }
 }
 
-fn encode_bricks(
-    step: &LoadedStep,
-    level: u32,
-    bits: CodeBits,
-    kept: Option<ValueRange>,
-    groups: usize,
-    pool: &ThreadPool,
-) -> Arc<Encoded> {
-    let of_pe = bricks_of(step, level, bits, kept, pool);
+fn encode_bricks(step: &LoadedStep, coding: LevelCoding, groups: usize, pool: &ThreadPool) -> Arc<Encoded> {
+    let LevelCoding { level, bits, kept } = coding;
+    let of_pe = bricks_of(step, coding, pool);
     let mut of_group = vec![Vec::new(); groups];
     for (pe, bricks) in &of_pe {
         of_group[pe % groups].extend(bricks);
@@ -207,6 +188,8 @@ fn encode_still(
 
 #[cfg(test)]
 mod tests {
+    use visapult_volume::ValueRange;
+
     use super::*;
     use crate::testing::{pool, step};
 
@@ -228,7 +211,7 @@ mod tests {
     #[test]
     fn viewers_of_one_step_and_view_share_what_is_encoded() {
         let (step, pool) = (step(), pool());
-        let bricks = || step.keyframes.bricks(&step, 0, CodeBits::EIGHT, None, 2, &pool);
+        let bricks = || step.keyframes.bricks(&step, LevelCoding::of_all(0, CodeBits::EIGHT), 2, &pool);
         assert!(Arc::ptr_eq(&bricks(), &bricks()));
         let slabs = |azimuth| step.keyframes.keyframe(&step, &view(&step, azimuth), SCALAR, 2, &pool);
         assert!(Arc::ptr_eq(&slabs(10.0), &slabs(10.0)));
@@ -239,7 +222,8 @@ mod tests {
     fn bricks_of_part_of_the_values_say_so_and_are_kept_beside_those_of_all() {
         let (step, pool) = (step(), pool());
         let part = |lo, hi| Some(ValueRange { lo, hi });
-        let bricks = |kept| step.keyframes.bricks(&step, 0, CodeBits::EIGHT, kept, 2, &pool);
+        let coding = |kept| LevelCoding { level: 0, bits: CodeBits::EIGHT, kept };
+        let bricks = |kept| step.keyframes.bricks(&step, coding(kept), 2, &pool);
         assert!(Arc::ptr_eq(&bricks(part(0.25, 0.5)), &bricks(part(0.25, 0.5))));
         for (kept, told) in [(None, [0.0, 1.0]), (part(0.25, 0.5), [0.25, 0.5]), (part(0.5, 0.625), [0.5, 0.625])] {
             let expected: Vec<u8> = told.iter().flat_map(|n: &f32| n.to_le_bytes()).collect();
@@ -272,7 +256,7 @@ mod tests {
         let (step, pool) = (step(), pool());
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| step.keyframes.bricks(&step, 0, CodeBits::SIXTEEN, None, 2, &pool));
+                scope.spawn(|| step.keyframes.bricks(&step, LevelCoding::of_all(0, CodeBits::SIXTEEN), 2, &pool));
                 scope.spawn(|| step.keyframes.keyframe(&step, &view(&step, 5.0), SCALAR, 2, &pool));
             }
         });

@@ -3,40 +3,28 @@
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
-    TransferFunction, encode_level_within, make_scalar_slabs, make_segments, make_slabs, render_exact,
+    Camera, EncodedBrick, KeyView, LevelCoding, Rendering, ScalarKeyframe, SegmentKey, SegmentKeyframe, SlabKeyframe,
+    TransferFunction, encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact,
 };
 use visapult_trace::Stage;
-use visapult_volume::ValueRange;
 
 use crate::crew::all_bricks;
 use crate::stages::at_pe;
 use crate::step_store::LoadedStep;
 
-/// A level of bricks of all PEs, by PE; values beyond what is `kept` are at its ends.
-pub(crate) fn bricks_of(
-    step: &LoadedStep,
-    level: u32,
-    bits: CodeBits,
-    kept: Option<ValueRange>,
-    pool: &ThreadPool,
-) -> Vec<(usize, Vec<EncodedBrick>)> {
-    let asked = step.crew.as_ref().map(|crew| crew.bricks(level, bits, kept));
-    let own = pool.install(|| encode_own(step, level, bits, kept));
+/// A level of bricks of all PEs, by PE.
+pub(crate) fn bricks_of(step: &LoadedStep, coding: LevelCoding, pool: &ThreadPool) -> Vec<(usize, Vec<EncodedBrick>)> {
+    let asked = step.crew.as_ref().map(|crew| crew.bricks(coding));
+    let own = pool.install(|| encode_own(step, coding));
     all_bricks(step.volume.first(), own, asked)
 }
 
 /// A level of bricks of the PEs of this process.
-pub(crate) fn encode_own(
-    step: &LoadedStep,
-    level: u32,
-    bits: CodeBits,
-    kept: Option<ValueRange>,
-) -> Vec<Vec<EncodedBrick>> {
+pub(crate) fn encode_own(step: &LoadedStep, coding: LevelCoding) -> Vec<Vec<EncodedBrick>> {
     let first = step.volume.first();
     let encode = |(i, (block, pyramid))| {
         let bytes = |bricks: &Vec<EncodedBrick>| bricks.iter().map(|brick| brick.payload.len()).sum();
-        let make = || encode_level_within(block, pyramid, level, bits, kept);
+        let make = || encode_level(block, pyramid, coding);
         at_pe(Stage::Encode, first + i, step.key.step, make, bytes)
     };
     step.volume.blocks().par_iter().zip(&step.pyramids).enumerate().map(encode).collect()

@@ -12,9 +12,9 @@ use std::time::Instant;
 use rayon::prelude::*;
 use serde_json::json;
 use visapult_render::{
-    Camera, CodeBits, Image, KeyView, Pyramid, Quality, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
-    SegmentStack, SlabStack, TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments,
-    make_slabs, render_exact, slab_counts, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, LevelCoding, Pyramid, Quality, ScalarKeyframe, ScalarStack, SegmentKey,
+    SegmentKeyframe, SegmentStack, SlabStack, TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs,
+    make_segments, make_slabs, render_exact, slab_counts, volume_of_bricks,
 };
 
 /// Pixels along the edges of images and layers.
@@ -79,7 +79,8 @@ impl Subject {
 
     fn bricks(&self, level: u32, bits: CodeBits) -> Outcome {
         let block = &self.volume.blocks()[0];
-        let (bricks, cost) = timed(|| encode_level(block, &Pyramid::of(block, level + 1), level, bits));
+        let (bricks, cost) =
+            timed(|| encode_level(block, &Pyramid::of(block, level + 1), LevelCoding::of_all(level, bits)));
         let cost = Cost { bytes: bricks.iter().map(|brick| brick.wire_bytes()).sum(), ..cost };
         let volume = volume_of_bricks(self.volume.grid(), level, bits, &bricks)?;
         let of_bits = if bits == CodeBits::EIGHT { String::new() } else { format!(", {} bits", bits.bits()) };

@@ -11,8 +11,8 @@ use std::error::Error;
 
 use serde_json::json;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, FaceTile, Image, KeyView, Pyramid, Quality, ScalarKeyframe, ScalarStack,
-    SegmentKey, SegmentKeyframe, SegmentStack, SegmentTile, SlabCaster, SlabKeyframe, SlabStack, SlabTile,
+    Camera, CodeBits, EncodedBrick, FaceTile, Image, KeyView, LevelCoding, Pyramid, Quality, ScalarKeyframe,
+    ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack, SegmentTile, SlabCaster, SlabKeyframe, SlabStack, SlabTile,
     TransferFunction, Volume, encode_level, fitted_key, make_scalar_slabs, make_segments, render_exact, visible_depths,
     volume_of_bricks,
 };
@@ -61,7 +61,7 @@ impl Scene {
     fn bricks(&self) -> Outcome<()> {
         let make = |volume: &Volume| {
             let block = &volume.blocks()[0];
-            Ok(encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::EIGHT))
+            Ok(encode_level(block, &Pyramid::of(block, 1), LevelCoding::of_all(0, CodeBits::EIGHT)))
         };
         let draw = |Shown { come, instead, coarse }: Shown<'_, EncodedBrick>| {
             let [come, instead] =
@@ -192,7 +192,7 @@ struct Coarse {
 impl Coarse {
     fn of(volume: &Volume, level: u32) -> Outcome<Self> {
         let (grid, block) = (volume.grid(), &volume.blocks()[0]);
-        let bricks = encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::EIGHT);
+        let bricks = encode_level(block, &Pyramid::of(block, level + 1), LevelCoding::of_all(level, CodeBits::EIGHT));
         let means = volume_of_bricks(grid, level, CodeBits::EIGHT, &bricks)?;
         let mut values = means.blocks()[0].values.to_vec();
         let mut size = coarsened_size(grid.size, level);

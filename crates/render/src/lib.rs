@@ -32,8 +32,8 @@ mod transfer_function;
 mod volume;
 
 pub use bricks::{
-    BrickError, CodeBits, EncodedBrick, MOST_ALONG_BRICKS, Pyramid, encode_level, encode_level_within,
-    finest_brick_level, volume_of_bricks,
+    BrickError, CodeBits, EncodedBrick, LevelCoding, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level,
+    volume_of_bricks,
 };
 pub use camera::{Camera, CameraError, View, intersect_box};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder};

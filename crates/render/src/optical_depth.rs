@@ -8,8 +8,9 @@ use crate::testing::scenes::{FIELDS, values_of};
 use crate::testing::{blocks_of, soft};
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::{
-    Camera, CodeBits, Image, KeyView, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack,
-    SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs, volume_of_bricks,
+    Camera, CodeBits, Image, KeyView, LevelCoding, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
+    SegmentStack, SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
+    volume_of_bricks,
 };
 
 const EDGE: usize = 48;
@@ -135,7 +136,7 @@ fn segments_keep_the_optical_depth_along_key_rays() {
 fn bricks_keep_the_optical_depth_along_any_ray() {
     let bars = Bars { smooth: [1e-3, 9e-3], noise: [9e-4, 8e-3], shells: [1.1e-2, 1.2e-1] };
     assert_kept(&bars, &[1, 5, 8], |volume, function| {
-        let encode = |block| encode_level(block, &Pyramid::of(block, 1), 0, CodeBits::EIGHT);
+        let encode = |block| encode_level(block, &Pyramid::of(block, 1), LevelCoding::of_all(0, CodeBits::EIGHT));
         let bricks: Vec<_> = volume.blocks().iter().flat_map(encode).collect();
         depths_of(&volume_of_bricks(volume.grid(), 0, CodeBits::EIGHT, &bricks).unwrap(), function)
     });

@@ -7,7 +7,7 @@ use std::thread;
 use rayon::ThreadPool;
 use visapult_comm::CommError;
 use visapult_render::{
-    Camera, CodeBits, KeyView, SegmentKey, Subject, make_segments, scalar_slab_parts, visible_depths,
+    Camera, CodeBits, KeyView, LevelCoding, SegmentKey, Subject, make_segments, scalar_slab_parts, visible_depths,
 };
 use visapult_volume::ValueRange;
 use visapult_volume_io::Source;
@@ -176,7 +176,7 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
                 return None;
             }
             let kept = kept.map(|[lo, hi]| ValueRange { lo, hi });
-            out.bricks(&encode_own(step, level, bits, kept));
+            out.bricks(&encode_own(step, LevelCoding { level, bits, kept }));
         }
         OfStep::Segments { camera, rays: [width, height], segments, transfer_function, range: [lo, hi] } => {
             camera.validate().ok()?;

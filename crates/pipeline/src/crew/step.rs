@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, Form, KeyView, Prediction, Predictor, Rendering, ScalarKeyframe, SegmentKey,
+    Camera, EncodedBrick, Form, KeyView, LevelCoding, Prediction, Predictor, Rendering, ScalarKeyframe, SegmentKey,
     SegmentKeyframe, SlabKeyframe, Subject, TransferFunction, Volume, image_of_patches, join_scalar_slabs,
     join_segments, make_segments, runs, scalar_slab_parts, visible_depths,
 };
@@ -110,7 +110,8 @@ impl CrewStep {
         self.ask(&What::Of(OfStep::Count([over.lo, over.hi])))
     }
 
-    pub(crate) fn bricks(&self, level: u32, bits: CodeBits, kept: Option<ValueRange>) -> Asked<'_> {
+    pub(crate) fn bricks(&self, coding: LevelCoding) -> Asked<'_> {
+        let LevelCoding { level, bits, kept } = coding;
         let kept = kept.map(|kept| [kept.lo, kept.hi]);
         self.ask(&What::Of(OfStep::Bricks { level, bits: bits.bits(), kept }))
     }

@@ -10,10 +10,10 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, Pyramid, Rendering, ScalarKeyframe, ScalarStack, SegmentKey,
+    Camera, CodeBits, EncodedBrick, KeyView, LevelCoding, Pyramid, Rendering, ScalarKeyframe, ScalarStack, SegmentKey,
     SegmentKeyframe, SegmentStack, SlabCaster, SlabKeyframe, SlabStack, TransferFunction, Volume, bricks_keep,
-    composite_places, composite_slabs, encode_level_within, fitted_key, image_of_patches, join_scalar_slabs,
-    join_segments, make_segments, render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
+    composite_places, composite_slabs, encode_level, fitted_key, image_of_patches, join_scalar_slabs, join_segments,
+    make_segments, render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
 };
 use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
@@ -130,7 +130,7 @@ impl<'a> Passing<'a> {
         let kept = bricks_keep(self.range(), function.range, None);
         let mut bricks: Vec<EncodedBrick> = Vec::new();
         self.for_each(self.all(), |volume| {
-            let of_block = |block| encode_level_within(block, &Pyramid::of(block, levels), level, bits, kept);
+            let of_block = |block| encode_level(block, &Pyramid::of(block, levels), LevelCoding { level, bits, kept });
             bricks.extend(volume.blocks().iter().flat_map(of_block));
             Ok(())
         })?;

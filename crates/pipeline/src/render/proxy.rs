@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, CodeBits, EncodedBrick, KeyView, MOST_ALONG_BRICKS, Pyramid, Rendering, ScalarStack, SegmentKey,
-    SegmentStack, SlabStack, TransferFunction, Volume, bricks_keep, finest_brick_level, fitted_key, render_exact,
-    volume_of_bricks,
+    Camera, CodeBits, EncodedBrick, KeyView, LevelCoding, MOST_ALONG_BRICKS, Pyramid, Rendering, ScalarStack,
+    SegmentKey, SegmentStack, SlabStack, TransferFunction, Volume, bricks_keep, finest_brick_level, fitted_key,
+    render_exact, volume_of_bricks,
 };
 use visapult_volume::coarsened_size;
 
@@ -127,7 +127,7 @@ impl Maker<'_> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
         check_brick_level(self.step.volume.grid().size, level, levels)?;
         let kept = bricks_keep(self.step.statistics.range, self.transfer_function.range, None);
-        let of_pe = bricks_of(self.step, level, bits, kept, self.pool);
+        let of_pe = bricks_of(self.step, LevelCoding { level, bits, kept }, self.pool);
         let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
         let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();
         let decode = || volume_of_bricks(self.step.volume.grid(), level, bits, &bricks);

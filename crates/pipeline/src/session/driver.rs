@@ -6,7 +6,7 @@ mod tests;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use visapult_render::{Camera, CodeBits, Form, Prediction, bricks_keep};
+use visapult_render::{Camera, CodeBits, Form, LevelCoding, Prediction, bricks_keep};
 use visapult_volume::{ValueRange, coarsened_size};
 
 use super::agenda::{Outlook, Predict, Progress, Work, next};
@@ -249,7 +249,8 @@ impl Driver {
         let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
         let groups = self.back_end.groups();
         let kept = self.bricks_keep(view);
-        let encoded = step.keyframes.bricks(&step, level, code, kept, groups, self.back_end.pool());
+        let encoded =
+            step.keyframes.bricks(&step, LevelCoding { level, bits: code, kept }, groups, self.back_end.pool());
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();
         self.measured.note_bricks(level, bits, encoded.bytes, samples);
         self.progress.finest = Some((level, bits));

@@ -14,8 +14,8 @@ use visapult_pipeline::wire::{
     Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 use visapult_render::{
-    Camera, CodeBits, FaceTile, Image, KeyView, Knot, PlaneDecoder, Pyramid, SegmentKey, SegmentTile, Still,
-    TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
+    Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, PlaneDecoder, Pyramid, SegmentKey, SegmentTile,
+    Still, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
 };
 use visapult_volume::{Grid, ValueRange};
 
@@ -64,7 +64,7 @@ fn number(value: f32) -> Value {
 fn hold_bricks(name: &str, level: u32, bits: CodeBits) {
     let volume = volume();
     let block = &volume.blocks()[0];
-    let bricks = encode_level(block, &Pyramid::of(block, 2), level, bits);
+    let bricks = encode_level(block, &Pyramid::of(block, 2), LevelCoding::of_all(level, bits));
     let range = volume.range().map(|r| [r.lo, r.hi]);
     let size = visapult_volume::coarsened_size(SIZE, level);
     let bodies = bricks_bodies(level, bits.bits(), size, range, &[bricks.iter().collect()]);

@@ -42,7 +42,7 @@ pub fn volume_of_bricks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bricks::{Pyramid, encode_level};
+    use crate::bricks::{LevelCoding, Pyramid, encode_level};
     use crate::{Camera, Quality, TransferFunction, render_exact};
 
     const EDGE: usize = 41;
@@ -55,7 +55,7 @@ mod tests {
 
     fn bricks(volume: &Volume, level: u32) -> Vec<EncodedBrick> {
         let block = &volume.blocks()[0];
-        encode_level(block, &Pyramid::of(block, level + 1), level, CodeBits::EIGHT)
+        encode_level(block, &Pyramid::of(block, level + 1), LevelCoding::of_all(level, CodeBits::EIGHT))
     }
 
     #[test]

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 use visapult_volume::{Block, Box3, ValueRange};
 
+use super::LevelCoding;
 use super::predict::Predictor;
 use super::pyramid::{Pyramid, Samples};
 use super::quantise::{Code, CodeBits, dequantise, quantise};
@@ -169,21 +170,8 @@ impl EncodedBrick {
 ///
 /// # Panics
 /// If `pyramid` has no such level, or the level's grid has more than 65 535 samples along an axis.
-pub fn encode_level(block: &Block, pyramid: &Pyramid, level: u32, bits: CodeBits) -> Vec<EncodedBrick> {
-    encode_level_within(block, pyramid, level, bits, None)
-}
-
-/// The same of values that are held within a range, where there is one.
-///
-/// # Panics
-/// As [`encode_level`].
-pub fn encode_level_within(
-    block: &Block,
-    pyramid: &Pyramid,
-    level: u32,
-    bits: CodeBits,
-    kept: Option<ValueRange>,
-) -> Vec<EncodedBrick> {
+pub fn encode_level(block: &Block, pyramid: &Pyramid, coding: LevelCoding) -> Vec<EncodedBrick> {
+    let LevelCoding { level, bits, kept } = coding;
     let samples = pyramid.samples(block, level);
     let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
     let of_box = |(number, bounds): (usize, Box3)| {
@@ -199,14 +187,8 @@ pub fn encode_level_within(
 const SPREAD: f64 = 0.618_034;
 
 /// About the bytes on the wire of `level` of what `block` owns: from the bricks of `most` boxes, evenly spread.
-pub(crate) fn sampled_bytes(
-    block: &Block,
-    pyramid: &Pyramid,
-    level: u32,
-    bits: CodeBits,
-    kept: Option<ValueRange>,
-    most: usize,
-) -> usize {
+pub(crate) fn sampled_bytes(block: &Block, pyramid: &Pyramid, coding: LevelCoding, most: usize) -> usize {
+    let LevelCoding { level, bits, kept } = coding;
     let samples = pyramid.samples(block, level);
     let boxes: Vec<Box3> = samples.bounds.bricks(BOX_SIZE).collect();
     let taken = boxes.len().min(most.max(1));
@@ -333,7 +315,7 @@ mod tests {
         let values = noise_with_gaps(size, 4);
         let block = &blocks_of(&values, size, 1, 1)[0];
         for bits in CodeBits::COARSE.into_iter().chain([CodeBits::EIGHT, CodeBits::SIXTEEN]) {
-            for brick in encode_level(block, &Pyramid::default(), 0, bits) {
+            for brick in encode_level(block, &Pyramid::default(), LevelCoding::of_all(0, bits)) {
                 let half_step = 0.505 * (brick.range[1] - brick.range[0]) / bits.steps() as f32;
                 for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
                     let value = block.values[block.index_of(brick.place(i))];
@@ -351,7 +333,7 @@ mod tests {
         let block = &blocks_of(&values, size, 1, 1)[0];
         let kept = ValueRange { lo: -0.5, hi: 0.5 };
         for bits in [CodeBits::EIGHT, CodeBits::SIXTEEN] {
-            for brick in encode_level_within(block, &Pyramid::default(), 0, bits, Some(kept)) {
+            for brick in encode_level(block, &Pyramid::default(), LevelCoding { level: 0, bits, kept: Some(kept) }) {
                 let half_step = 0.51 * (kept.hi - kept.lo) / bits.steps() as f32;
                 for (i, got) in brick.decode(bits).unwrap().into_iter().enumerate() {
                     let value = block.values[block.index_of(brick.place(i))].clamp(kept.lo, kept.hi);
@@ -365,7 +347,7 @@ mod tests {
     fn samples_beside_each_other_in_different_rows_are_in_different_bricks_that_come_in_different_quarters() {
         let size = [70, 35, 37];
         let block = &blocks_of(&noise_with_gaps(size, 8), size, 1, 1)[0];
-        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT);
+        let bricks = encode_level(block, &Pyramid::default(), LevelCoding::of_all(0, CodeBits::EIGHT));
         let parts: Vec<u8> = bricks.iter().map(|brick| brick.part).collect();
         let expected: Vec<u8> = (0..PARTS).flat_map(|part| [part; 8]).collect();
         assert_eq!(parts, expected);
@@ -387,7 +369,7 @@ mod tests {
     fn one_slice_or_row_makes_fewer_bricks() {
         let count = |size: [usize; 3]| {
             let block = &blocks_of(&noise_with_gaps(size, 9), size, 1, 1)[0];
-            encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT).len()
+            encode_level(block, &Pyramid::default(), LevelCoding::of_all(0, CodeBits::EIGHT)).len()
         };
         assert_eq!([count([3, 5, 1]), count([3, 1, 1]), count([3, 1, 2])], [2, 1, 2]);
     }
@@ -399,7 +381,7 @@ mod tests {
             row[64..].fill(f32::NAN);
         }
         let block = &blocks_of(&values, [128, 4, 4], 1, 1)[0];
-        let bricks = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT);
+        let bricks = encode_level(block, &Pyramid::default(), LevelCoding::of_all(0, CodeBits::EIGHT));
         assert_eq!((bricks[0].range, bricks[0].payload.len()), ([2.5, 2.5], 0));
         assert!(bricks[1].range[0].is_nan() && bricks[1].payload.is_empty());
         assert_eq!(bricks[0].decode(CodeBits::EIGHT).unwrap(), vec![2.5; 256]);
@@ -413,7 +395,7 @@ mod tests {
         let level_of = |count| {
             let mut level = vec![f32::NAN; 32 * 32 * 32];
             for block in blocks_of(&values, size, count, 32) {
-                for brick in encode_level(&block, &Pyramid::of(&block, 2), 1, CodeBits::SIXTEEN) {
+                for brick in encode_level(&block, &Pyramid::of(&block, 2), LevelCoding::of_all(1, CodeBits::SIXTEEN)) {
                     for (i, value) in brick.decode(CodeBits::SIXTEEN).unwrap().into_iter().enumerate() {
                         let [x, y, z] = brick.place(i);
                         level[(z * 32 + y) * 32 + x] = value;
@@ -433,7 +415,7 @@ mod tests {
     fn damaged_bricks_are_errors() {
         let values = noise_with_gaps([32, 32, 32], 6);
         let block = &blocks_of(&values, [32, 32, 32], 1, 1)[0];
-        let brick = encode_level(block, &Pyramid::default(), 0, CodeBits::EIGHT).remove(0);
+        let brick = encode_level(block, &Pyramid::default(), LevelCoding::of_all(0, CodeBits::EIGHT)).remove(0);
         let mut random = Random::new(7);
         for _ in 0..500 {
             let mut damaged = brick.clone();

@@ -6,7 +6,7 @@ use super::models::{FaceModel, LayerModel, Model, put_behind};
 use super::{Form, Subject};
 use crate::scalar_slabs::FaceTile;
 use crate::slabs::{LayerCoder, SlabTile, TILE_EDGE, TilePlace};
-use crate::{CodeBits, bricks};
+use crate::{CodeBits, LevelCoding, bricks};
 
 /// Boxes of a level whose bricks are encoded.
 const BOXES: usize = 12;
@@ -44,8 +44,8 @@ fn of_bricks(subject: &Subject<'_>, level: u32, bits: CodeBits) -> u64 {
     let blocks = subject.volume.blocks();
     let most = BOXES.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
-    let kept = subject.bricks_keep();
-    let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, level, bits, kept, most));
+    let coding = LevelCoding { level, bits, kept: subject.bricks_keep() };
+    let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, coding, most));
     bytes.sum::<usize>() as u64
 }
 

@@ -5,8 +5,8 @@ use visapult_volume::Grid;
 use super::*;
 use crate::testing::{Random, soft, wave, wave_of};
 use crate::{
-    CodeBits, Image, Quality, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack, SlabStack,
-    encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact, volume_of_bricks,
+    CodeBits, Image, LevelCoding, Quality, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe, SegmentStack,
+    SlabStack, encode_level, make_scalar_slabs, make_segments, make_slabs, render_exact, volume_of_bricks,
 };
 
 const EDGE: usize = 64;
@@ -94,7 +94,7 @@ impl Case {
         let key = subject.key_view(form);
         match form {
             Form::Bricks { level, bits } => {
-                let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], level, bits);
+                let bricks = encode_level(&volume.blocks()[0], &self.pyramids[0], LevelCoding::of_all(level, bits));
                 let seen = volume_of_bricks(volume.grid(), level, bits, &bricks).unwrap();
                 let draw = move |camera: &Camera| render_exact(&seen, camera, function, SIZE, SIZE, 1.0).image;
                 (bricks.iter().map(|brick| brick.wire_bytes()).sum(), Box::new(draw))
