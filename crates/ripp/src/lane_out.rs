@@ -33,6 +33,11 @@ const LEAST_PAUSE: Duration = Duration::from_micros(200);
 const HARDLY_MORE: f64 = 1.03;
 const PING_EVERY: std::ops::Range<Duration> = Duration::from_millis(5)..Duration::from_millis(100);
 const IDLE_PING_EVERY: Duration = Duration::from_millis(200);
+/// Pings take no more of a slow rate than this share, unless they are as rare as idle ones.
+const MOST_OF_RATE: f64 = 0.05;
+const PING_BITS: f64 = (HEADERS + CLEAR_HEADER + Ping::LEAST + TAG) as f64 * 8.0;
+/// Of UDP and IPv4.
+const HEADERS: usize = 28;
 
 /// What a lane does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -342,7 +347,8 @@ impl LaneOut {
             self.counts.without_credit += 1;
         }
         let train = if self.train.left() == 0 { u64::MAX } else { self.train.left() };
-        let most = self.burst_datagrams(now).min(train).min(window).min(credit).min(path);
+        let untold = if self.controller.is_starting() { self.train.allows() } else { u64::MAX };
+        let most = self.burst_datagrams(now).min(train).min(untold).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
 
@@ -413,11 +419,16 @@ impl LaneOut {
 
     fn next_ping(&self, outbox: &Outbox) -> Time {
         let busy = !(self.given_up || self.asleep) && (!self.flight.is_empty() || outbox.has_work());
-        let every =
-            if busy { (self.rtt.smooth() / 2).clamp(PING_EVERY.start, PING_EVERY.end) } else { IDLE_PING_EVERY };
+        let every = if busy { self.busy_ping_every() } else { IDLE_PING_EVERY };
         // A peer that has fallen silent is asked ever more rarely.
         let silence = self.last_ping.since(self.last_heard) / 4;
         self.last_ping.after(every.max(silence.min(IDLE_PING_EVERY)))
+    }
+
+    fn busy_ping_every(&self) -> Duration {
+        let of_rate = PING_BITS / (MOST_OF_RATE * self.pacer.rate_bps().max(1) as f64);
+        let of_rate = Duration::from_secs_f64(of_rate).min(IDLE_PING_EVERY);
+        (self.rtt.smooth() / 2).clamp(PING_EVERY.start, PING_EVERY.end).max(of_rate)
     }
 
     fn due_ping(&mut self, now: Time, outbox: &Outbox) -> Option<Turn> {
@@ -459,6 +470,7 @@ impl LaneOut {
             starved: self.counts.starved,
             starving: self.was_starved,
             starting: self.controller.is_starting(),
+            packet_bytes: self.sizes.wire(self.sizes.payload()),
         };
         if let Some(round) = self.meter.on_report(now, report, seen) {
             let was_starting = self.controller.is_starting();
@@ -503,6 +515,7 @@ impl LaneOut {
         for region in arrived {
             counts.arrived += region.length.div_ceil(payload);
             counts.arrived_bytes += region.length;
+            self.train.arrived(region.length.div_ceil(payload));
             outbox.arrived(region);
         }
         for region in lost {
@@ -626,7 +639,7 @@ mod tests {
         let most = MOST_BPS / 8 / 10 + 2 * SIZES.wire(SIZES.payload());
         for controller in controllers {
             let sent = |lane| Busy::new(lane).send(Time::ZERO, Time::ZERO.after(RTT / 2));
-            assert!(sent(lane(controller())) > 10 * most);
+            assert!(sent(lane(controller())) > 2 * most);
             let bounded = sent(lane(controller()).to_receiver_of(MOST_BPS));
             assert!((most / 2..=most).contains(&bounded), "{bounded} of {most}");
         }
@@ -655,6 +668,23 @@ mod tests {
         assert!(told_bps >= 700_000_000, "{told_bps}");
         // There is no third.
         assert!(busy.send(second, second.after(Duration::from_micros(500))) < train);
+    }
+
+    #[test]
+    fn until_a_train_is_told_no_more_leaves_than_a_slow_path_can_take() {
+        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(20_000_000, None)))));
+        let wire = SIZES.wire(SIZES.payload());
+        let second = Time::ZERO.after(Duration::from_secs(1));
+        let first = busy.send(Time::ZERO, second);
+        assert!((TRAIN * wire..=3 * TRAIN * wire).contains(&first), "{first}");
+        // Three have come, too few to tell how fast.
+        let to = TRAIN + 1;
+        let (credit, missing) = (to + WINDOW / 2, vec![(3, to)]);
+        let page = Page { from: 0, to, missing };
+        let report = Report { highest: to, credit, lifetime_ms: 500, page, ..Report::default() };
+        busy.lane.on_report(second, &report, &mut busy.outbox);
+        let more = busy.send(second, second.after(RTT));
+        assert_eq!(more, 6 * wire);
     }
 
     #[test]

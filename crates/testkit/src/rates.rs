@@ -18,7 +18,11 @@ use crate::world::World;
 
 const LENGTH: u64 = 10 * SECOND;
 const SAMPLE: u64 = 10 * MS;
+/// Datagrams of a round trip at the rate that sessions begin at.
+const FIRST_DATAGRAMS: u64 = 64;
 const OBJECT: u64 = 4 << 20;
+/// Of slow links, in bytes: less would not hold two packets.
+const LEAST_QUEUE: u64 = 4 * 1500;
 const SIZES: Sizes = Sizes { datagram: 1472, headers: HEADERS, burst: 64 };
 
 /// A path on which `auto` is to find the rate.
@@ -48,7 +52,7 @@ struct Scenario {
 ///
 /// # Errors
 /// If a promise is broken.
-pub fn print_table(only: &str, link_bps: u64, first_bps: u64, trace: bool) -> anyhow::Result<()> {
+pub fn print_table(only: &str, link_bps: u64, first_bps: Option<u64>, trace: bool) -> anyhow::Result<()> {
     println!(
         "share: of what the link can carry of objects, less loss; t90: from the first datagram sent until 90 % of that arrive, in ms and in round trips;
 again: round trips from half time, when some links change, until 90 % of the new rate arrive"
@@ -64,8 +68,8 @@ again: round trips from half time, when some links change, until 90 % of the new
     Ok(())
 }
 
-fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
-    let mbps = link_bps / 1_000_000;
+fn scenarios(link_bps: u64, first_bps: Option<u64>) -> Vec<Scenario> {
+    let mbps = link_bps as f64 / 1e6;
     let path = |rtt_ms: u64, loss: f64, queue_ms: u64, becomes: f64| {
         let change = if becomes == 1.0 { String::new() } else { format!(" x{becomes}") };
         Scenario {
@@ -73,14 +77,14 @@ fn scenarios(link_bps: u64, first_bps: u64) -> Vec<Scenario> {
             link_bps,
             rtt: rtt_ms * MS,
             loss,
-            queue: link_bps / 8 * queue_ms / 1000,
+            queue: (link_bps / 8 * queue_ms / 1000).max(LEAST_QUEUE),
             mark: None,
             becomes,
             longer: 0,
             others: None,
             stall: None,
             receive_buffer: usize::MAX,
-            pace: Pace::Auto(first_bps),
+            pace: Pace::Auto(first_bps.unwrap_or(FIRST_DATAGRAMS * 12_000 * 1_000 / rtt_ms)),
         }
     };
     let mut all = Vec::new();
@@ -290,7 +294,7 @@ mod tests {
     use super::*;
 
     fn path(name: &str) -> Scenario {
-        let found = scenarios(20_000_000, 10_000_000).into_iter().find(|path| path.name == name);
+        let found = scenarios(20_000_000, Some(10_000_000)).into_iter().find(|path| path.name == name);
         found.expect("a path of the table")
     }
 
@@ -307,6 +311,38 @@ mod tests {
             assert!(measured.again_rtts() <= round_trips, "{name}: {measured}");
             assert!(measured.share[2] >= 0.8, "{name}: {measured}");
         }
+    }
+
+    #[test]
+    fn a_slow_link_is_filled_and_not_flooded() {
+        for (link_bps, name, least) in [
+            (100_000, "0.1M 80ms 0% queue 80ms", 0.6),
+            (500_000, "0.5M 80ms 0% queue 80ms", 0.8),
+            (500_000, "0.5M 1ms 0% queue 25ms", 0.8),
+            (2_000_000, "2M 80ms 0% queue 5ms", 0.9),
+        ] {
+            let path = scenarios(link_bps, None).into_iter().find(|path| path.name == name);
+            let path = path.expect("a path of the table");
+            let mut world = World::new(path.schedule(), false);
+            let [half, whole] = [LENGTH / 2, LENGTH].map(|until| {
+                while world.step(until).expect("no broken promise") {}
+                let counts = world.ends[0].lanes[0].sender.counts();
+                (counts.lost, counts.datagrams, world.ends[1].written())
+            });
+            assert!(half.0 < 200, "{name}: {} datagrams lost at the start", half.0);
+            let lost = (whole.0 - half.0) as f64 / (whole.1 - half.1) as f64;
+            assert!(lost < 0.05, "{name}: {lost} lost later");
+            let share = (whole.2 - half.2) as f64 / path.capacity(LENGTH / 2, LENGTH);
+            assert!(share > least, "{name}: {share} of the link");
+        }
+    }
+
+    #[test]
+    fn a_start_that_fills_the_queue_is_followed_by_what_the_link_carries() {
+        let name = "20M 1ms 0% queue 25ms";
+        let path = scenarios(20_000_000, Some(2_560_000)).into_iter().find(|path| path.name == name);
+        let measured = Measured::of(&path.expect("a path of the table"), false).expect("no broken promise");
+        assert!(measured.share[0] > 0.9, "{measured}");
     }
 
     #[test]

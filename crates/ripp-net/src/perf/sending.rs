@@ -34,11 +34,13 @@ const FIRST_AHEAD: u64 = 64 << 20;
 /// The same of a fixed rate, in seconds of it: what leaves along with the hello over 300 ms needs two round trips until offers that are made by what is known then are
 /// accepted.
 const FIRST_AHEAD_S: f64 = 0.8;
-const FIRST_OBJECT: u64 = 256 << 10;
+const FIRST_OBJECT: u64 = 8 << 10;
 const LEAST_OBJECT: usize = 64 << 10;
-/// An object that has begun is finished when the time is up: of a fixed rate it takes no more than this, in seconds of it, and is no smaller than that.
+/// An object that has begun is finished when the time is up: it takes no more than this, in seconds of the rate, and is no smaller than that.
 const MOST_OBJECT_S: f64 = 0.25;
 const LEAST_OBJECT_OF_SLOW: usize = 1 << 10;
+/// And of those that have begun, the first that take no longer than this together: where a slow path lost much at the start, many have.
+const LAST_S: f64 = 1.0;
 /// Bytes on offer at most: what the receiving side holds in memory.
 const MOST_AHEAD: u64 = 256 << 20;
 const POLL: Duration = Duration::from_millis(5);
@@ -100,7 +102,7 @@ fn send_until(
             };
         let curtails = !more && (stopping || matches!(amount, Amount::Time(_)));
         if curtails && !std::mem::replace(&mut curtailed, true) {
-            take_back_what_has_not_begun(&under_way);
+            take_back_what_would_take_long(&under_way, rate_bps(&session.statistics()));
         }
         while under_way.front().is_some_and(|(first, _)| first.is_over()) {
             under_way.pop_front();
@@ -154,10 +156,21 @@ fn first_ahead(rate: Rate) -> u64 {
     }
 }
 
-/// When the time is up or the user stops it, what has not begun is not waited for. The receiving side knows this reason.
-fn take_back_what_has_not_begun(under_way: &VecDeque<(Outgoing, u64)>) {
-    let idle = under_way.iter().filter(|(object, _)| !object.is_over() && object.arrived() == 0);
-    idle.for_each(|(object, _)| object.cancel_because(NOT_NEEDED));
+/// When the time is up or the user stops it, what has not begun is not waited for, nor what would take long. The receiving side knows this reason.
+fn take_back_what_would_take_long(under_way: &VecDeque<(Outgoing, u64)>, rate_bps: u64) {
+    let most = (LAST_S * rate_bps as f64 / 8.0) as u64;
+    let mut left = 0;
+    for (object, length) in under_way.iter().filter(|(object, _)| !object.is_over()) {
+        let arrived = object.arrived();
+        left += length - arrived.min(*length);
+        if arrived == 0 || left > most {
+            object.cancel_because(NOT_NEEDED);
+        }
+    }
+}
+
+fn rate_bps(statistics: &Statistics) -> u64 {
+    statistics.lanes.iter().map(|lane| lane.rate_bps).sum()
 }
 
 /// Something has arrived, and the time and rate of that are known.
@@ -186,22 +199,23 @@ fn lossy_ahead(mode: Mode, statistics: &Statistics) -> u64 {
 }
 
 fn object_length(rate: Rate, statistics: &Statistics, most_ahead: u64, amount: Amount, offered: u64) -> usize {
-    // The first offers are few enough for the first packets of the control connection, and small enough for a slow path; of a fixed rate it is known how slow.
-    let is_slow = !is_known(statistics) && !matches!(rate, Rate::Fixed(_));
-    let most = if is_slow { FIRST_OBJECT.max(offered / 2) } else { u64::MAX };
-    let wanted = (most_ahead / 8).min(most) as usize;
-    let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT).min(most_of_rate(rate));
+    let wanted = (most_ahead / 8) as usize;
+    let length = wanted.clamp(LEAST_OBJECT, PATTERN).next_multiple_of(LEAST_OBJECT);
+    let length = length.min(most_of_rate(rate, statistics, offered));
     match amount {
         Amount::Bytes(bytes) => length.min(usize::try_from(bytes - offered.min(bytes)).unwrap_or(length)),
         Amount::Time(_) => length,
     }
 }
 
-fn most_of_rate(rate: Rate) -> usize {
-    match rate {
-        Rate::Fixed(bps) => ((MOST_OBJECT_S * bps as f64 / 8.0) as usize).clamp(LEAST_OBJECT_OF_SLOW, PATTERN),
-        Rate::Auto { .. } => PATTERN,
-    }
+/// The first offers of a rate that is not known are few enough for the first packets of the control connection, and small enough for a slow path.
+fn most_of_rate(rate: Rate, statistics: &Statistics, offered: u64) -> usize {
+    let bps = match rate {
+        Rate::Fixed(bps) => bps,
+        Rate::Auto { .. } if is_known(statistics) => rate_bps(statistics),
+        Rate::Auto { .. } => return FIRST_OBJECT.max(offered / 2) as usize,
+    };
+    ((MOST_OBJECT_S * bps as f64 / 8.0) as usize).clamp(LEAST_OBJECT_OF_SLOW, PATTERN)
 }
 
 /// Tells the receiving side that this was all, and takes its account.
@@ -220,7 +234,7 @@ fn settle(session: &Session) -> Result<Account, SessionError> {
 
 #[cfg(test)]
 mod tests {
-    use visapult_ripp::lane_out::RoundTrip;
+    use visapult_ripp::lane_out::{RoundTrip, SentCounts};
     use visapult_ripp::time::Time;
 
     use super::*;
@@ -246,8 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn an_object_of_a_slow_fixed_rate_takes_a_quarter_of_a_second_at_most() {
+    fn an_object_takes_a_quarter_of_a_second_at_most_of_any_rate_that_is_known() {
         let second = Amount::Time(Duration::from_secs(1));
+        let auto = Rate::Auto { most_bps: None };
+        let found = |rate_bps, arrived| {
+            let sent = SentCounts { arrived, ..Default::default() };
+            let lanes = vec![LaneStatistics { rate_bps, sent, ..Default::default() }; 2];
+            object_length(auto, &Statistics { lanes, ..Default::default() }, FIRST_AHEAD, second, 1 << 20)
+        };
+        assert_eq!([found(50_000, 1), found(1_000_000_000, 1)], [3_125, PATTERN]);
+        assert_eq!(found(50_000, 0), 1 << 19);
         let length = |rate| object_length(rate, &Statistics::default(), first_ahead(rate), second, 0);
         assert_eq!(length(Rate::Fixed(100_000)), 3_125);
         assert_eq!(length(Rate::Fixed(1_000)), LEAST_OBJECT_OF_SLOW);

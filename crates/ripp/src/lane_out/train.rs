@@ -10,6 +10,10 @@ pub(super) const TRAIN: u64 = 64;
 const TRAIN_REPORTS: u32 = 3;
 /// A second train has no more than this share of what leaves in a round trip after the first.
 const MOST_OF_ROUND_TRIP: f64 = 0.125;
+/// Datagrams that may leave before it is known how fast a train came: so many, and others in place of each that has arrived. A path that is so slow that none
+/// is told has more of them waiting, or lost, than it carries in a second.
+const UNTOLD: u64 = 2 * TRAIN + TRAIN / 2;
+const FOR_EACH_ARRIVED: u64 = 2;
 /// Arrivals closer together than this tell more of the receiver's system than of the path.
 const LEAST_SPAN_US: u32 = 50;
 
@@ -24,16 +28,24 @@ pub(super) struct Train {
     reports: u32,
     /// It is the second.
     again: bool,
+    /// Datagrams that may leave until it is known how fast one came.
+    untold: Option<u64>,
 }
 
 impl Train {
     pub(super) const fn of(sizes: Sizes) -> Self {
-        Self { left: TRAIN, wire: sizes.wire(sizes.payload()), reports: TRAIN_REPORTS, again: false }
+        Self {
+            left: TRAIN,
+            wire: sizes.wire(sizes.payload()),
+            reports: TRAIN_REPORTS,
+            again: false,
+            untold: Some(UNTOLD),
+        }
     }
 
     /// Where the rate is known.
     pub(super) const fn none(sizes: Sizes) -> Self {
-        Self { left: 0, ..Self::of(sizes) }
+        Self { left: 0, untold: None, ..Self::of(sizes) }
     }
 
     /// Datagrams that are still to leave.
@@ -44,11 +56,26 @@ impl Train {
     /// So many datagrams have left.
     pub(super) const fn sent(&mut self, datagrams: u64) {
         self.left = self.left.saturating_sub(datagrams);
+        if let Some(untold) = &mut self.untold {
+            *untold = untold.saturating_sub(datagrams);
+        }
+    }
+
+    /// So many datagrams have arrived.
+    pub(super) const fn arrived(&mut self, datagrams: u64) {
+        if let Some(untold) = &mut self.untold {
+            *untold += FOR_EACH_ARRIVED * datagrams;
+        }
+    }
+
+    /// Datagrams that may leave while the rate is looked for.
+    pub(super) fn allows(&self) -> u64 {
+        self.untold.unwrap_or(u64::MAX)
     }
 
     /// No more of it is to leave.
     pub(super) const fn stop(&mut self) {
-        self.left = 0;
+        (self.left, self.untold) = (0, None);
     }
 
     /// How fast it came, in bits of IP packets per second, if the report tells.
@@ -58,6 +85,7 @@ impl Train {
             return None;
         }
         self.reports -= 1;
+        self.untold = None;
         Some(f64::from(report.span_bytes) * 8e6 / f64::from(report.span_us))
     }
 
@@ -65,6 +93,6 @@ impl Train {
     /// was on its way.
     pub(super) fn second(&self, sizes: Sizes, round_trip_bytes: f64) -> Option<Self> {
         let is_small = (TRAIN * self.wire) as f64 <= MOST_OF_ROUND_TRIP * round_trip_bytes;
-        (is_small && !self.again).then_some(Self { again: true, ..Self::of(sizes) })
+        (is_small && !self.again).then_some(Self { again: true, untold: None, ..Self::of(sizes) })
     }
 }

@@ -28,6 +28,8 @@ const MOST_RANDOM_LOSS: f64 = 0.3;
 const MOST_CUT: f64 = 0.6;
 /// The same at the beginning, where the rate may have been doubled once too often.
 const MOST_CUT_AT_START: f64 = 0.3;
+/// Rounds after a start that lost much, until what was sent since is seen.
+const SETTLING: u32 = 3;
 /// Probes of which nothing is seen, neither arriving nor lost nor waiting, before one counts as failed.
 const VOID_PROBES: u32 = 3;
 /// Share of datagrams marked congestion-experienced above which a router is taken to have told of a queue.
@@ -38,8 +40,6 @@ const BACK_OFF: f64 = 0.7;
 const SHARE_GROWTH: f64 = 0.03;
 /// Rounds that a queue stands in spite of draining before the path counts as shared.
 const STANDING_ROUNDS: u32 = 4;
-/// Delay below which a path is taken to have no queue at all.
-const QUIET_S: f64 = 0.0005;
 /// Share of the way back to a rate that was cut which each round goes while no queue stands, and the least gain of one.
 const RETURN: f64 = 0.25;
 const LEAST_RETURN: f64 = 1.01;
@@ -49,7 +49,7 @@ const AGAIN_WITHIN: u32 = 4;
 /// Share of a round in which datagrams waited for the receiver, above which a delay is its own.
 const BEHIND: f64 = 0.5;
 /// Least rate, where no less is allowed.
-const LEAST_BPS: f64 = 300_000.0;
+const LEAST_BPS: f64 = 64_000.0;
 const MOST_BPS: f64 = 400e9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,6 +86,8 @@ pub struct Auto {
     standing: u32,
     /// The round before lost much without a queue. One alone may be a scheduler's pause, after which a queue overflowed.
     suspicious: bool,
+    /// Rounds that still tell of what was lost at the start, which was sent at another rate.
+    settling: u32,
     /// Rounds in which the receiver counts as overloaded if it is short again.
     watched: u32,
     /// Probes in a row that showed nothing.
@@ -118,6 +120,7 @@ impl Auto {
             queue_before_s: 0.0,
             standing: 0,
             suspicious: false,
+            settling: 0,
             watched: 0,
             void_probes: 0,
             policed: false,
@@ -201,7 +204,7 @@ impl Auto {
 
     /// True if the route has become longer.
     pub(super) fn on_round(&mut self, round: &Round) -> bool {
-        let threshold = queue_threshold(round.least_rtt_s);
+        let threshold = round.queue_threshold_s();
         // A round in which little was sent says nothing of what the path carries.
         let telling = round.sent_bps > 0.7 * round.paced_bps && !round.source_limited;
         let queued = (round.queue_s > threshold || round.marked > MARKED) && telling;
@@ -225,12 +228,13 @@ impl Auto {
         let is_longer = step.is_some_and(|step| self.ask(step));
         self.suspicious &= cause == Cause::Policer;
         self.watched = self.watched.saturating_sub(1);
+        self.settling = self.settling.saturating_sub(1);
         self.queue_before_s = round.last_queue_s;
         is_longer
     }
 
     fn respond(&mut self, round: &Round, cause: Cause, queued: bool) {
-        let threshold = queue_threshold(round.least_rtt_s);
+        let threshold = round.queue_threshold_s();
         match (self.phase, cause) {
             (Phase::Start { .. }, _) => self.start(round, queued),
             // It takes what it took before, once it goes on: what is under way is bounded meanwhile.
@@ -241,6 +245,7 @@ impl Auto {
             (_, Cause::Receiver) => self.spare_receiver(round),
             (Phase::Share { hold, clear }, _) => self.share(round, threshold, hold, clear),
             (Phase::Trial { loss, rounds }, _) => self.judge_trial(round, loss, rounds),
+            (_, Cause::Policer) if self.settling > 0 => self.hold(2),
             (_, Cause::Policer) if !std::mem::replace(&mut self.suspicious, true) => self.hold(PROBE_EVERY),
             (_, Cause::Policer) => self.try_less(round),
             _ if queued => self.drain(round, threshold),
@@ -280,10 +285,11 @@ impl Auto {
     fn start(&mut self, round: &Round, queued: bool) {
         let Phase::Start { expected_bps } = self.phase else { return };
         if queued || round.loss > 0.1 || round.kernel_drops > 0 {
-            let least = if round.loss < TRIAL_LOSS { self.rate_bps * MOST_CUT_AT_START } else { 0.0 };
+            let least = if round.loss < TRIAL_LOSS { self.rate_bps * MOST_CUT_AT_START } else { round.mean_bps };
             self.path_bps = round.delivered_bps.max(least);
+            self.settling = SETTLING;
             self.hold(2);
-            self.drain_excess(round, queue_threshold(round.least_rtt_s));
+            self.drain_excess(round, round.queue_threshold_s());
             return;
         }
         if round.source_limited {
@@ -395,7 +401,7 @@ impl Auto {
             self.policed &= index == 0;
             self.path_bps = carried.min(asked_bps);
             self.probe(self.after_success(round, index));
-        } else if round.last_queue_s < QUIET_S && self.is_clear(round) && self.void_probes < VOID_PROBES {
+        } else if round.last_queue_s < round.quiet_s() && self.is_clear(round) && self.void_probes < VOID_PROBES {
             // What was sent has to be somewhere.
             self.try_again(index);
         } else {
@@ -410,7 +416,7 @@ impl Auto {
     /// The probe that follows one that succeeded. Of what was sent nothing waited where the path carries much more: the next one doubles the rate,
     /// unless it may be others who have just made room.
     fn after_success(&self, round: &Round, index: usize) -> usize {
-        let leaps = index == 0 && !self.was_shared && !self.policed && round.last_queue_s < QUIET_S;
+        let leaps = index == 0 && !self.was_shared && !self.policed && round.last_queue_s < round.quiet_s();
         if leaps { PROBES.len() - 1 } else { (index + 1).max(AFTER_START + 1) }
     }
 
@@ -421,7 +427,7 @@ impl Auto {
 
     /// No queue stood through the round, and nothing was lost by the rate.
     fn is_clear(&self, round: &Round) -> bool {
-        round.loss <= self.random_loss + 0.002 && round.queue_s < QUIET_S
+        round.loss <= self.random_loss + 0.002 && round.queue_s < round.quiet_s()
     }
 
     /// The probe showed nothing.
@@ -501,9 +507,4 @@ impl Auto {
 /// The receiver stood still for most of the round, and nothing was lost of it.
 fn is_stall(round: &Round) -> bool {
     round.kernel_drops == 0 && round.stalled_s > BEHIND * round.seconds
-}
-
-/// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up.
-pub(super) fn queue_threshold(least_rtt_s: f64) -> f64 {
-    (least_rtt_s / 10.0).clamp(0.004, 0.015)
 }

@@ -12,6 +12,14 @@ const LEAST_FIRST_ROUND: Duration = Duration::from_millis(3);
 const LEAST_DATAGRAMS: u64 = 24;
 const LONGEST_ROUND: u32 = 4;
 const LONGEST: Duration = Duration::from_millis(400);
+/// On a slow path it takes the time of so many at least.
+const LEAST_OF_SLOW: u64 = 6;
+/// Standing delay above which a queue counts as one: a share of the round trip, but never less than schedulers make up, or than one packet takes.
+const QUEUE_OF_ROUND_TRIP: f64 = 0.1;
+const QUEUE_S: std::ops::Range<f64> = 0.004..0.015;
+/// Delay below which a path is taken to have no queue at all: so much, or what a packet as small as reports takes on a slow path, as a share of a full one.
+const QUIET_S: f64 = 0.0005;
+const QUIET_OF_PACKET: f64 = 0.1;
 /// The least one-way delay is that of this long at most, lest a route's change be taken for a queue for ever.
 const BASE_MEMORY: Duration = Duration::from_secs(10);
 
@@ -55,6 +63,29 @@ pub struct Round {
     pub capped: bool,
     /// There was not enough to send.
     pub source_limited: bool,
+    /// Bits of its largest IP packets.
+    pub packet_bits: f64,
+    /// Rate at which datagrams have arrived since the first report of all: what the path carries at least.
+    pub mean_bps: f64,
+}
+
+impl Round {
+    /// Standing delay above which a queue counts as one, in seconds.
+    #[must_use]
+    pub fn queue_threshold_s(&self) -> f64 {
+        (self.least_rtt_s * QUEUE_OF_ROUND_TRIP).clamp(QUEUE_S.start, QUEUE_S.end).max(self.packet_s())
+    }
+
+    /// Delay below which there is no queue at all, in seconds.
+    #[must_use]
+    pub fn quiet_s(&self) -> f64 {
+        QUIET_S.max(QUIET_OF_PACKET * self.packet_s())
+    }
+
+    /// Time from one packet to the next.
+    fn packet_s(&self) -> f64 {
+        if self.paced_bps > 0.0 { self.packet_bits / self.paced_bps } else { 0.0 }
+    }
 }
 
 /// What the sending half of a lane knows when a report comes.
@@ -80,6 +111,8 @@ pub struct Seen {
     pub starving: bool,
     /// The rate is still being looked for.
     pub starting: bool,
+    /// Bytes of its largest IP packets.
+    pub packet_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +130,8 @@ struct Mark {
 impl Mark {
     fn is_full(&self, now: &Self) -> bool {
         let datagrams = now.seen.arrived + now.seen.lost - self.seen.arrived - self.seen.lost;
-        let longest = (now.seen.least_rtt * LONGEST_ROUND).max(LONGEST);
+        let of_slow = self.seen.packet_bytes as f64 * 8.0 / self.seen.paced_bps.max(1) as f64 * LEAST_OF_SLOW as f64;
+        let longest = (now.seen.least_rtt * LONGEST_ROUND).max(LONGEST).max(Duration::from_secs_f64(of_slow));
         datagrams >= LEAST_DATAGRAMS || now.at.since(self.at) >= longest
     }
 }
@@ -106,6 +140,8 @@ impl Mark {
 #[derive(Debug, Default)]
 pub struct RoundMeter {
     start: Option<Mark>,
+    /// The receiver's clock and bytes when its first report came.
+    first: Option<(u32, u64)>,
     /// How the round before was sent: its datagrams are those that arrive in this one.
     sent: (f64, f64, bool, bool),
     base: Option<Base>,
@@ -179,6 +215,7 @@ impl RoundMeter {
             marked: report.marked,
             kernel_drops: report.kernel_drops,
         };
+        self.first.get_or_insert((mark.receiver_us, mark.bytes));
         let Some(start) = self.start else {
             self.start = Some(mark);
             return None;
@@ -228,6 +265,10 @@ impl RoundMeter {
             return None;
         }
         let bits = |bytes: u64| bytes as f64 * 8.0;
+        let delivered = |(receiver_us, bytes): (u32, u64)| {
+            let seconds = f64::from(wire_difference_us(end.receiver_us, receiver_us)) * 1e-6;
+            bits(end.bytes.wrapping_sub(bytes) & crate::wire::MOST_OFFSET) / seconds
+        };
         let lost = end.seen.lost - start.seen.lost;
         let settled = (lost + end.seen.arrived - start.seen.arrived).max(1) as f64;
         let sent_bps = bits(end.seen.sent_bytes - start.seen.sent_bytes) / seconds;
@@ -241,7 +282,7 @@ impl RoundMeter {
             rtt_s: 0.0,
             paced_bps,
             sent_bps,
-            delivered_bps: bits(end.bytes.wrapping_sub(start.bytes) & crate::wire::MOST_OFFSET) / receiver_s,
+            delivered_bps: delivered((start.receiver_us, start.bytes)),
             queue_s: f64::from(self.queue_us.take().unwrap_or(self.last_queue_us)) * 1e-6,
             last_queue_s: self.last_queue_s(),
             loss: lost as f64 / settled,
@@ -252,6 +293,8 @@ impl RoundMeter {
             mean_queue_s: queue_sum as f64 / f64::from(queues.max(1)) * 1e-6,
             capped,
             source_limited,
+            packet_bits: bits(end.seen.packet_bytes),
+            mean_bps: self.first.map_or(0.0, delivered),
         };
         (paced_bps > 0.0).then_some(round)
     }

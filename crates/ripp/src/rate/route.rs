@@ -5,7 +5,6 @@
 //! for another. What the first of them leaves is no queue that our rate alone makes; if the second leaves as much, it is none at all.
 
 use super::Round;
-use super::auto::queue_threshold;
 
 /// How much longer than the least a round trip must be to be asked about, beside twice the delay that is drained as a queue.
 const LONGER: f64 = 1.5;
@@ -78,7 +77,7 @@ impl Route {
         let is_less = round.sent_bps < MOST_LESS * question.sent_bps && !round.source_limited;
         let stands = is_longer(round);
         // A queue of ours that is about to be drained may have stood beside.
-        let before_s = question.rtt_s - queue_threshold(round.least_rtt_s);
+        let before_s = question.rtt_s - round.queue_threshold_s();
         let stays = is_same(question.left_s, round.rtt_s) && round.rtt_s > before_s - same_s(before_s);
         let is_answered = is_less && is_lossless && stands && stays;
         if stands && !is_answered {
@@ -89,7 +88,7 @@ impl Route {
 }
 
 fn is_longer(round: &Round) -> bool {
-    round.rtt_s > LONGER * round.least_rtt_s + 2.0 * queue_threshold(round.least_rtt_s)
+    round.rtt_s > LONGER * round.least_rtt_s + 2.0 * round.queue_threshold_s()
 }
 
 fn is_same(one_s: f64, other_s: f64) -> bool {

@@ -7,7 +7,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::auto::queue_threshold;
 use super::{Evidence, Round};
 
 /// Fewer rounds say nothing.
@@ -129,7 +128,7 @@ fn shortfall(rounds: &[Round]) -> f64 {
 
 /// While a queue stands, a link of our own delivers its rate; a shared one what others leave.
 fn is_shared(rounds: &[Round], time: f64) -> bool {
-    let standing = |round: &&Round| round.queue_s > queue_threshold(round.least_rtt_s) / 2.0;
+    let standing = |round: &&Round| round.queue_s > round.queue_threshold_s() / 2.0;
     let queued: Vec<_> = rounds.iter().filter(standing).copied().collect();
     let rate = |share| quantile(&queued, share, |round| round.delivered_bps);
     queued.len() >= LEAST_ROUNDS
@@ -144,7 +143,7 @@ type Pair = (Round, Round);
 fn without_queue(rounds: &[Round]) -> Vec<Pair> {
     let before = rounds.first().into_iter().chain(rounds);
     let pairs = rounds.iter().zip(before).map(|(round, before)| (*round, *before));
-    pairs.filter(|(round, _)| round.mean_queue_s <= queue_threshold(round.least_rtt_s)).collect()
+    pairs.filter(|(round, _)| round.mean_queue_s <= round.queue_threshold_s()).collect()
 }
 
 fn mean_loss(pairs: &[Pair]) -> f64 {

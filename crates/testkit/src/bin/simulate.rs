@@ -26,11 +26,11 @@ struct Arguments {
     #[arg(long, default_value = "")]
     only: String,
     /// Bits per second of those paths, in millions.
-    #[arg(long, default_value_t = 100)]
-    link: u64,
-    /// Rate at which `auto` begins there, in millions of bits per second.
-    #[arg(long, default_value_t = 10)]
-    first: u64,
+    #[arg(long, default_value_t = 100.0)]
+    link: f64,
+    /// Rate at which `auto` begins there, in millions of bits per second [default: that of sessions].
+    #[arg(long)]
+    first: Option<f64>,
 }
 
 fn main() -> ExitCode {
@@ -47,8 +47,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.rates {
         return rates::print_table(
             &arguments.only,
-            arguments.link * 1_000_000,
-            arguments.first * 1_000_000,
+            (arguments.link * 1e6) as u64,
+            arguments.first.map(|first| (first * 1e6) as u64),
             arguments.trace,
         );
     }
