@@ -28,6 +28,7 @@ const POLL: Duration = Duration::from_millis(100);
 /// How long a measurement that comes while another ends is kept waiting.
 const TURN_PATIENCE: Duration = Duration::from_secs(1);
 const BUSY: &str = "busy with another measurement; try again when that is over";
+const NO_THREAD: &str = "no thread for the measurement could be had";
 /// What a program returns that was interrupted, as shells have it.
 const INTERRUPTED: u8 = 130;
 
@@ -84,11 +85,18 @@ fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
             continue;
         };
         let (outcome, next) = thread::scope(|scope| {
-            let measurement = scope.spawn(|| {
+            let measure = || {
                 let outcome = serve_one(&session, options);
                 linger(&session);
                 outcome
-            });
+            };
+            let measurement = match thread::Builder::new().spawn_scoped(scope, measure) {
+                Ok(measurement) => measurement,
+                Err(cause) => {
+                    session.end_because(NO_THREAD);
+                    return (Ok(Err(anyhow!("{NO_THREAD}: {cause}"))), Ok(None));
+                }
+            };
             let next = turn_away_others(&listener, || measurement.is_finished());
             (measurement.join(), next)
         });

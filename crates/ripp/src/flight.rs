@@ -199,4 +199,13 @@ mod tests {
         assert_eq!(settle(&mut flight, 0, 8, &[(2, 4)]), (vec![(0, 200), (400, 200)], vec![(200, 100), (300, 100)]));
         assert!(flight.is_empty() && flight.bytes() == 0);
     }
+
+    #[test]
+    fn datagrams_of_another_size_begin_an_entry() {
+        let mut flight = Flight::default();
+        flight.add(0, region(0, 200), 100);
+        flight.add(2, region(200, 200), 50);
+        let (arrived, lost) = settle(&mut flight, 0, 6, &[(3, 1)]);
+        assert_eq!((arrived, lost), (vec![(0, 200), (200, 50), (300, 100)], vec![(250, 50)]));
+    }
 }

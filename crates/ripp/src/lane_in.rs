@@ -391,4 +391,37 @@ mod tests {
         }
         assert_eq!(told, [191, 0, 255]);
     }
+
+    /// A lane that has taken those of the first `count` numbers that `came`.
+    fn gapped(count: u64, came: impl Fn(&u64) -> bool) -> LaneIn {
+        let secret = LaneSecret::derive(&[7; 32], Cipher::Aes128Gcm, 0, End::Dialer);
+        let mut lane = LaneIn::new(secret, Credit::default(), Time::ZERO);
+        (0..count).filter(came).for_each(|n| lane.accept(Time::ZERO, Duration::ZERO, n, 100, false, Some(5)));
+        lane
+    }
+
+    /// The pages of reports, each after one more datagram has come behind the first `count`.
+    fn pages(mut lane: LaneIn, count: u64) -> Vec<Vec<Page>> {
+        let report = |at: u64| {
+            let now = Time::ZERO.after(Duration::from_millis(100 * (at + 1)));
+            lane.accept(now, Duration::ZERO, count + at, 100, false, Some(5));
+            let mut pages = Vec::new();
+            lane.report(now.after(Duration::from_millis(60)), |report| pages.push(report.page.clone()));
+            pages
+        };
+        (0..40).map(report).collect()
+    }
+
+    #[test]
+    fn a_gap_is_lost_when_two_reports_have_passed() {
+        let reports = pages(gapped(10, |n| *n != 5), 10);
+        let tells = |pages: &Vec<Page>| pages.iter().any(|page| page.missing.contains(&(5, 1)));
+        assert_eq!(reports[..4].iter().map(tells).collect::<Vec<_>>(), [false, false, true, true]);
+    }
+
+    #[test]
+    fn what_the_pages_of_a_report_do_not_hold_the_next_one_tells() {
+        let reports = pages(gapped(4_000, |n| n.is_multiple_of(2)), 4_000);
+        assert!(reports.iter().flatten().any(|page| page.missing.contains(&(3_997, 1))));
+    }
 }

@@ -283,7 +283,9 @@ impl LaneOut {
 
     fn set_pace(&mut self, now: Time) {
         self.meter.set_pace(self.controller.rate_bps(), self.is_capped());
-        self.pacer.set_rate(self.allowed_bps(now));
+        let due = self.pacer.next();
+        self.pacer.set_rate(now, self.allowed_bps(now));
+        self.waits_for_pacer &= due.since(self.pacer.next()) < LEAST_PAUSE;
     }
 
     pub(crate) const fn controller(&self) -> &Controller {
@@ -310,6 +312,7 @@ impl LaneOut {
             self.pacer.rest(now);
             return Turn::Wait(ping_at);
         };
+        self.pacer.set_rate(now, self.allowed_bps(now));
         let due = self.pacer.next();
         if due > now {
             self.waits_for_pacer = true;
@@ -412,9 +415,9 @@ impl LaneOut {
         self.span = Some((self.span.map_or(now, |(first, ..)| first), now, before));
         self.train.sent(datagrams);
         // The train's sequel leaves at the first rate.
-        self.pacer.set_rate(self.burst_bps(now));
+        self.pacer.set_rate(now, self.burst_bps(now));
         self.pacer.spend(now, wire);
-        self.pacer.set_rate(self.allowed_bps(now));
+        self.pacer.set_rate(now, self.allowed_bps(now));
     }
 
     fn next_ping(&self, outbox: &Outbox) -> Time {
@@ -643,6 +646,17 @@ mod tests {
             let bounded = sent(lane(controller()).to_receiver_of(MOST_BPS));
             assert!((most / 2..=most).contains(&bounded), "{bounded} of {most}");
         }
+    }
+
+    #[test]
+    fn no_more_is_under_way_than_the_receiver_can_tell_apart() {
+        let mut busy = Busy::new(lane(Controller::Fixed(Fixed::new(100_000_000_000))));
+        let credit = u64::MAX >> 1;
+        let page = Page { from: 0, to: 0, missing: Vec::new() };
+        let report = Report { credit, lifetime_ms: 5_000, page, ..Report::default() };
+        busy.lane.on_report(Time::ZERO, &report, &mut busy.outbox);
+        let sent = busy.send(Time::ZERO, Time::ZERO.after(RTT / 2));
+        assert_eq!(sent.div_ceil(SIZES.wire(SIZES.payload())), WINDOW / 2);
     }
 
     /// One that looks for its rate, whose first train came at this one; when that is told, and bytes of a train.

@@ -232,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn large_datagrams_under_way_are_fewer_as_each_may_come_to_be_many() {
+        let limits = Memory::LEAST.limits(1);
+        let large = limits.datagrams(sizes(8972));
+        let least = sizes(LEAST_DATAGRAM as u16);
+        assert!(large * sizes(8972).payload() / least.payload() <= limits.lane_records);
+        assert_eq!(limits.datagrams(least), limits.lane_records);
+    }
+
+    #[test]
     fn the_bounds_together_never_cost_more_than_was_allowed() {
         for memory in settings() {
             for lanes in 0..=MOST_LANES {

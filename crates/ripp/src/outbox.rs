@@ -412,6 +412,25 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_gains_no_share_by_objects_that_it_opens() {
+        let mut outbox = Outbox::default();
+        (0..2).for_each(|flow| {
+            outbox.open_flow(flow, Mode::Reliable, 1);
+        });
+        outbox.offer(0, 0, 1_000_000, Time::ZERO);
+        outbox.open(0);
+        let mut of_flow = [0; 2];
+        for object in 1..=400 {
+            // Small ones, each opened when the one before has gone.
+            outbox.offer(object, 1, 1000, Time::ZERO);
+            outbox.open(object);
+            let region = outbox.next(Time::ZERO, 1000).unwrap();
+            of_flow[usize::from(region.object > 0)] += region.length;
+        }
+        assert!(of_flow[0].abs_diff(of_flow[1]) <= 2000, "{of_flow:?}");
+    }
+
+    #[test]
     fn weights_are_kept_however_large_they_are() {
         let mut outbox = Outbox::default();
         for (flow, weight) in [(0, u32::MAX / 3), (1, u32::MAX)] {

@@ -21,6 +21,8 @@ pub struct Pacer {
     /// Schedule missed before that, still to be made good.
     debt: Duration,
     remainder: u128,
+    /// Bytes that left last.
+    last_bytes: u64,
     most_debt: Duration,
 }
 
@@ -32,7 +34,7 @@ impl Pacer {
     #[must_use]
     pub fn new(rate_bps: u64, most_debt: Duration, now: Time) -> Self {
         assert!(rate_bps > 0, "a rate of zero never sends");
-        Self { rate_bps, due: now, debt: Duration::ZERO, remainder: 0, most_debt }
+        Self { rate_bps, due: now, debt: Duration::ZERO, remainder: 0, last_bytes: 0, most_debt }
     }
 
     /// The rate, in bits per second.
@@ -41,9 +43,13 @@ impl Pacer {
         self.rate_bps
     }
 
-    /// Changes the rate from here on.
-    pub fn set_rate(&mut self, rate_bps: u64) {
+    /// Changes the rate from here on. At a greater one no longer is waited than the burst before takes then, from now on.
+    pub fn set_rate(&mut self, now: Time, rate_bps: u64) {
         let rate_bps = rate_bps.max(1);
+        if rate_bps > self.rate_bps {
+            let cost = u128::from(self.last_bytes) * NS_BITS / u128::from(rate_bps);
+            self.due = self.due.min(now.after(Duration::from_nanos(cost as u64)));
+        }
         if rate_bps != self.rate_bps {
             self.rate_bps = rate_bps;
             self.remainder = 0;
@@ -69,6 +75,7 @@ impl Pacer {
             self.debt = (self.debt + earliest.since(self.due)).min(self.most_debt);
             self.due = earliest;
         }
+        self.last_bytes = bytes;
         let owed = u128::from(bytes) * NS_BITS + self.remainder;
         let rate = u128::from(self.rate_bps);
         let cost = Duration::from_nanos((owed / rate) as u64);
@@ -106,6 +113,21 @@ mod tests {
             let exact = u128::from(bursts) * 63_001 * NS_BITS / u128::from(rate);
             assert!(u128::from(pacer.next().ns()).abs_diff(exact) <= 1, "{rate}");
         }
+    }
+
+    #[test]
+    fn a_rate_that_has_risen_is_waited_for_no_longer_than_a_burst_takes() {
+        let mut pacer = Pacer::new(1_000, Duration::from_millis(20), Time::ZERO);
+        pacer.spend(Time::ZERO, 1500);
+        let [at_first, half] = [Duration::from_secs(12), Duration::from_secs(6)].map(|wait| Time::ZERO.after(wait));
+        assert_eq!(pacer.next(), at_first);
+        pacer.set_rate(half, 500);
+        assert_eq!(pacer.next(), at_first);
+        pacer.set_rate(half, 500_000);
+        assert_eq!(pacer.next(), half.after(Duration::from_millis(24)));
+        // However often it rises, and falls.
+        (0..9).for_each(|_| [500, 500_000].into_iter().for_each(|bps| pacer.set_rate(half, bps)));
+        assert_eq!(pacer.next(), half.after(Duration::from_millis(24)));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64
         Amount::Time(time) => Amount::Time(time.min(MOST_TIME)),
         Amount::Bytes(_) => Amount::Time(Duration::ZERO),
     };
-    bounded(session, || {
+    let checked = bounded(session, || {
         let outcome = exchange(session, amount, request.reverse);
         busy.store(false, Ordering::Release);
         match outcome {
@@ -111,10 +111,14 @@ fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64
             }
             Err(cause) => {
                 tracing::info!("a check of the path by {} failed: {cause}", session.peer());
-                Err(cause.to_string())
+                Err(cause)
             }
         }
-    })
+    });
+    if matches!(checked, Err(SessionError::Thread(_))) {
+        busy.store(false, Ordering::Release);
+    }
+    checked.map_err(|cause| cause.to_string())
 }
 
 /// Waits for the end of a check that is nearly over.
@@ -141,10 +145,10 @@ fn while_alive(session: &Session) {
 }
 
 /// Does `work`, and ends the session if that takes too long.
-fn bounded<T>(session: &Session, work: impl FnOnce() -> T) -> T {
+fn bounded<T>(session: &Session, work: impl FnOnce() -> Result<T, SessionError>) -> Result<T, SessionError> {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        let watch = || {
             let until = Instant::now() + PATIENCE;
             while !done.load(Ordering::Acquire) {
                 let left = until.saturating_duration_since(Instant::now());
@@ -153,7 +157,8 @@ fn bounded<T>(session: &Session, work: impl FnOnce() -> T) -> T {
                 }
                 thread::park_timeout(left);
             }
-        });
+        };
+        let watch = thread::Builder::new().spawn_scoped(scope, watch).map_err(SessionError::Thread)?;
         let outcome = work();
         done.store(true, Ordering::Release);
         watch.thread().unpark();

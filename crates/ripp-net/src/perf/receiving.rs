@@ -77,7 +77,8 @@ fn receive_all(session: &Session, offers: &Offers, progress: impl FnMut(&Progres
     let cpu = cpu::seconds();
     let done = AtomicBool::new(false);
     let (samples, first) = std::thread::scope(|scope| {
-        let sampler = scope.spawn(|| sample(&placed, &done));
+        let sampler = std::thread::Builder::new().spawn_scoped(scope, || sample(&placed, &done));
+        let sampler = sampler.map_err(SessionError::Thread)?;
         let outcome = receiver.run(offers, progress);
         done.store(true, Ordering::Relaxed);
         let samples = sampler.join().unwrap_or_default();

@@ -121,7 +121,7 @@ impl Report {
         limits.retain(|(_, rounds)| *rounds > 0);
         limits.sort_by_key(|(_, rounds)| std::cmp::Reverse(*rounds));
         Self {
-            goodput_bps: placed_by(account, over_s - one_way_s) as f64 * 8.0 / over_s.max(1e-6),
+            goodput_bps: goodput_bps(account, over_s, one_way_s),
             bytes: account.bytes,
             verified: account.faults.is_empty(),
             faults: account.faults.clone(),
@@ -191,6 +191,11 @@ fn placed_by(account: &Account, seconds: f64) -> u64 {
     account.samples.get(at).or(account.samples.last()).copied().unwrap_or(0)
 }
 
+/// What was placed within `over_s`: that begins `one_way_s` before the first byte, and lasts a sample's time at least, for of less nothing is known.
+fn goodput_bps(account: &Account, over_s: f64, one_way_s: f64) -> f64 {
+    placed_by(account, over_s - one_way_s) as f64 * 8.0 / over_s.max(SAMPLE.as_secs_f64())
+}
+
 fn per_100_ms(account: &Account) -> Vec<u64> {
     let every_tenth: Vec<_> = std::iter::once(0).chain(account.samples.iter().skip(10).step_by(10).copied()).collect();
     every_tenth.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
@@ -210,4 +215,19 @@ fn ramp_s(account: &Account) -> f64 {
     };
     let at = rates.iter().position(|&rate| rate as f64 >= 0.9 * reached as f64).unwrap_or(0);
     at as f64 * SAMPLE.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_at_once_came_within_a_sample() {
+        let account = |samples: &[u64]| Account { samples: samples.to_vec(), ..Account::default() };
+        let goodput = |samples: &[u64]| goodput_bps(&account(samples), arrival_s(&account(samples)) + 2e-5, 2e-5);
+        assert_eq!(goodput(&[5_000_000]), 4e9);
+        let later = goodput(&[1_000_000, 3_000_000, 5_000_000]);
+        assert!((1.99e9..2e9).contains(&later), "{later}");
+        assert_eq!(goodput(&[]), 0.0);
+    }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::STOPPED;
-use crate::session::Session;
+use crate::session::{Session, SessionError};
 
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -40,15 +40,18 @@ impl Offers {
 }
 
 /// Does `work`, but ends the session when patience ends, wherever the work waits then.
+///
+/// # Errors
+/// Those of the work, or that no thread could be had.
 pub(super) fn watched<T>(
     session: &Session,
     stop: &AtomicBool,
     patience: Patience,
-    work: impl FnOnce(&Offers) -> T,
-) -> T {
+    work: impl FnOnce(&Offers) -> Result<T, SessionError>,
+) -> Result<T, SessionError> {
     let (done, offers) = (AtomicBool::new(false), Offers::default());
     thread::scope(|scope| {
-        let watch = scope.spawn(|| {
+        let watch = || {
             let mut asked = None;
             let mut stillness = Stillness::default();
             while !done.load(Ordering::Relaxed) {
@@ -61,7 +64,8 @@ pub(super) fn watched<T>(
                 }
                 thread::park_timeout(LOOK);
             }
-        });
+        };
+        let watch = thread::Builder::new().spawn_scoped(scope, watch).map_err(SessionError::Thread)?;
         let outcome = work(&offers);
         done.store(true, Ordering::Relaxed);
         watch.thread().unpark();

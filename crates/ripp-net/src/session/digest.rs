@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -66,18 +67,20 @@ pub(super) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
 
 fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
     let is_wanted = || !shared.is_over() && shared.out().sources.contains_key(&object);
-    let found = source.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
-        let key = &shared.digest_keys()?.own;
-        digest(
-            is_wanted,
-            key.object(object),
-            source.length(),
-            chunk,
-            |at| source.memory_at(at),
-            |at, part| source.read_at(at, part),
-        )
-    });
-    match found.map(|found| found.map(hex)) {
+    let find = || {
+        source.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
+            let key = &shared.digest_keys()?.own;
+            digest(
+                is_wanted,
+                key.object(object),
+                source.length(),
+                chunk,
+                |at| source.memory_at(at),
+                |at, part| source.read_at(at, part),
+            )
+        })
+    };
+    match unless_it_panics(find).map(|found| found.map(hex)) {
         Ok(None) => {}
         Ok(Some(digest)) => {
             let mut out = shared.out();
@@ -94,18 +97,20 @@ fn tell(shared: &Shared, object: u32, source: &dyn Source, chunk: &mut [u8]) {
 fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chunk: &mut [u8]) {
     let sink: &dyn Sink = &*place.sink;
     let is_wanted = || !shared.is_over() && shared.incoming().places.contains_key(&object);
-    let found = sink.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
-        let key = &shared.digest_keys()?.peer;
-        digest(
-            is_wanted,
-            key.object(object),
-            place.length,
-            chunk,
-            |at| sink.memory_at(at),
-            |at, part| sink.read_at(at, part),
-        )
-    });
-    let fault = match found.map(|found| found.map(hex)) {
+    let find = || {
+        sink.own_digest().map(|found| found.map(Some)).unwrap_or_else(|| {
+            let key = &shared.digest_keys()?.peer;
+            digest(
+                is_wanted,
+                key.object(object),
+                place.length,
+                chunk,
+                |at| sink.memory_at(at),
+                |at, part| sink.read_at(at, part),
+            )
+        })
+    };
+    let fault = match unless_it_panics(find).map(|found| found.map(hex)) {
         // Whoever ended it has said why.
         Ok(None) => return,
         Ok(Some(found)) if found.eq_ignore_ascii_case(expected) => None,
@@ -122,6 +127,11 @@ fn verify(shared: &Arc<Shared>, object: u32, place: &Place, expected: &str, chun
         None => Ok(Delivery { arrived: place.length, holes: Vec::new(), digest: Some(expected.to_owned()) }),
         Some(why) => Err(ObjectError { why }),
     });
+}
+
+/// What `find` finds. A panic of the program's source or sink costs the object alone: others wait behind it.
+fn unless_it_panics<T>(find: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    catch_unwind(AssertUnwindSafe(find)).unwrap_or_else(|_| Err(io::Error::other("the program's own code panicked")))
 }
 
 fn hex(digest: [u8; 32]) -> String {

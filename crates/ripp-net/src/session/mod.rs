@@ -119,9 +119,9 @@ impl Session {
     /// # Errors
     /// Why the session ended, if it did.
     pub fn next_offer(&self, timeout: Duration) -> Result<Option<Offer>, SessionError> {
-        let deadline = Instant::now() + timeout;
+        let began = Instant::now();
         loop {
-            match self.next_arrival(deadline.saturating_duration_since(Instant::now()))? {
+            match self.next_arrival(timeout.saturating_sub(began.elapsed()))? {
                 Some(Arrival::Offer(offer)) => return Ok(Some(offer)),
                 Some(Arrival::Note(_)) => {}
                 None => return Ok(None),

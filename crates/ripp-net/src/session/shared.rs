@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -275,15 +276,32 @@ impl Shared {
     }
 
     /// Starts a thread that ends when the session does, and ends that where there is none.
-    pub(super) fn spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
+    pub(super) fn spawn(
+        self: &Arc<Self>,
+        name: String,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), SessionError> {
         self.try_spawn(name, work).inspect_err(|_| self.end(Some("a thread could not be had")))
     }
 
     /// The same of a thread that the session can do without.
-    pub(super) fn try_spawn(&self, name: String, work: impl FnOnce() + Send + 'static) -> Result<(), SessionError> {
-        let thread = thread::Builder::new().name(name).spawn(work).map_err(SessionError::Thread)?;
+    pub(super) fn try_spawn(
+        self: &Arc<Self>,
+        name: String,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), SessionError> {
+        let shared = Arc::clone(self);
+        let guarded = move || shared.end_if_it_panics(work);
+        let thread = thread::Builder::new().name(name).spawn(guarded).map_err(SessionError::Thread)?;
         lock(&self.threads).push(thread);
         Ok(())
+    }
+
+    /// Does the work of a thread. What panics in it is most likely a source or sink of the program, and nobody else goes on with that work.
+    pub(super) fn end_if_it_panics(&self, work: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            self.end(Some("a thread of this end panicked, as where the program's own source or sink does"));
+        }
     }
 
     /// Waits for all threads to end, which they do when the session has.
@@ -325,6 +343,8 @@ impl Shared {
         let mut out = self.out();
         out.peer_most_bps = most_bps;
         out.pace.set_peer(self.now(), most_bps);
+        drop(out);
+        self.wake_senders();
     }
 
     /// A lane's path has been validated.

@@ -1,5 +1,6 @@
 //! Sessions over loopback on bad days: sources and sinks that fail, ends that give up, programs that do not look.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use visapult_ripp_net::perf::{self, Amount};
 use visapult_ripp_net::{
     Arrival, Clients, Flow, Listener, ListenerOptions, MemorySink, Mode, Offer, Options, Outgoing, Rate, Session,
-    SessionError, Source, Token, Trust,
+    SessionError, Sink, Source, Token, Trust,
 };
 
 use crate::common::{
@@ -53,6 +54,91 @@ fn a_source_that_fails_is_told_to_both_ends_and_the_session_goes_on() {
     let told = incoming.wait().unwrap_err().why;
     assert!(told.contains("sender") && told.contains("the disk is full"), "{told}");
     assert_works(&left, &right);
+}
+
+/// Panics where it is read or written, from a place on, or for its digest.
+struct Panicking {
+    bytes: Vec<u8>,
+    /// Of reads and writes.
+    from: u64,
+    digests: bool,
+}
+
+impl Panicking {
+    fn for_its_digest() -> Self {
+        Self { bytes: content(LENGTH), from: u64::MAX, digests: true }
+    }
+
+    fn from(from: u64) -> Self {
+        Self { bytes: content(LENGTH), from, digests: false }
+    }
+}
+
+impl Source for Panicking {
+    fn length(&self) -> u64 {
+        LENGTH as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        assert!(offset < self.from, "the program's own mistake");
+        Source::read_at(&self.bytes, offset, into)
+    }
+
+    fn own_digest(&self) -> Option<io::Result<[u8; 32]>> {
+        assert!(!self.digests, "the program's own mistake");
+        Some(Ok([0; 32]))
+    }
+}
+
+impl Sink for Panicking {
+    fn write_at(&self, offset: u64, _: &[u8]) -> io::Result<()> {
+        // What came ahead is written by who accepts the object.
+        let is_accepted = !thread::current().name().is_some_and(|name| name.starts_with("ripp-"));
+        assert!(is_accepted || offset < self.from, "the program's own mistake");
+        Ok(())
+    }
+
+    fn read_at(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+        panic!("the program's own mistake")
+    }
+}
+
+#[test]
+fn a_digest_whose_making_panics_costs_its_object_alone() {
+    let Offered { left, right, outgoing, offer, .. } = offered(Panicking::for_its_digest());
+    let incoming = offer.accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(outgoing.wait().unwrap_err().why.contains("panicked"));
+    assert!(incoming.wait().unwrap_err().why.contains("panicked"));
+    assert_works(&left, &right);
+
+    let Offered { left, right, outgoing, offer, .. } = offered(content(LENGTH));
+    let incoming = offer.accept(Arc::new(Panicking::from(u64::MAX)));
+    assert!(incoming.wait().unwrap_err().why.contains("panicked"));
+    assert!(outgoing.wait().unwrap_err().why.contains("panicked"));
+    assert_works(&left, &right);
+}
+
+#[test]
+fn a_source_or_sink_that_panics_ends_the_session_and_is_told() {
+    let Offered { left, right, outgoing, offer, .. } = offered(Panicking::from(1 << 20));
+    let incoming = offer.accept(Arc::new(MemorySink::new(LENGTH)));
+    assert!(outgoing.wait().unwrap_err().why.contains("panicked"));
+    assert!(incoming.wait().is_err());
+    assert!(left.why_ended().unwrap().contains("panicked") && !right.is_alive());
+
+    let Offered { left, right, outgoing, offer, .. } = offered(content(32 * LENGTH));
+    let incoming = offer.accept(Arc::new(Panicking::from(1 << 20)));
+    assert!(incoming.wait().unwrap_err().why.contains("panicked"));
+    assert!(outgoing.wait().is_err());
+    assert!(right.why_ended().unwrap().contains("panicked") && !left.is_alive());
+}
+
+#[test]
+fn an_offer_may_be_waited_for_without_end() {
+    let (left, right) = sessions();
+    let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+    let _sent = flow.send("object", Arc::new(content(1))).unwrap();
+    assert!(right.next_offer(Duration::MAX).unwrap().is_some());
 }
 
 #[test]

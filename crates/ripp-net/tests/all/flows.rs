@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use visapult_ripp_net::{
     Flow, Incoming, Lanes, MemorySink, Mode, Options, Outgoing, Rate, Session, Sink, Source, Trust,
@@ -151,6 +153,24 @@ fn a_program_bounds_what_is_sent_and_received_while_it_goes_on() {
     assert!(received < 3.0, "{received}");
     left.limit(0, 0);
     carry(&left, &right);
+}
+
+#[test]
+fn a_bound_that_is_lifted_holds_nothing_up() {
+    let (left, right) = sessions();
+    for (bounds, from_left) in [((1, 0), true), ((0, 1), false)] {
+        left.limit(bounds.0, bounds.1);
+        let (from, to) = if from_left { (&left, &right) } else { (&right, &left) };
+        let flow = from.open_flow("bytes", Mode::Reliable, 1).unwrap();
+        let outgoing = flow.send("object", Arc::new(content(1 << 20))).unwrap();
+        let incoming = next_offer(to).accept(Arc::new(MemorySink::new(1 << 20)));
+        thread::sleep(Duration::from_millis(500));
+        assert!(!incoming.is_over());
+        left.limit(0, 0);
+        // A datagram would take hours.
+        eventually("delivery", || incoming.is_over() && outgoing.is_over());
+        incoming.wait().unwrap();
+    }
 }
 
 #[test]

@@ -61,3 +61,31 @@ impl CreditLine {
         if now.since(self.renewed) > self.lifetime / 2 { (most / 2).max(1) } else { most }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn renewed(lifetime_ms: u32) -> CreditLine {
+        let mut line = CreditLine::first(Time::ZERO, 0);
+        line.renew(Time::ZERO, &Report { credit: 100, lifetime_ms, ..Report::default() });
+        line
+    }
+
+    fn at_ms(ms: u64) -> Time {
+        Time::ZERO.after(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn credit_halves_the_rate_at_half_its_life_and_ends_with_it() {
+        let line = renewed(1_000);
+        assert_eq!([499, 501].map(|ms| line.limit(at_ms(ms), 100)), [100, 50]);
+        assert_eq!([999, 1_000].map(|ms| line.datagrams(at_ms(ms), 90)), [10, 0]);
+    }
+
+    #[test]
+    fn credit_lives_no_longer_than_the_longest_life() {
+        let line = renewed(u32::MAX);
+        assert_eq!(line.datagrams(Time::ZERO.after(MOST_LIFETIME), 0), 0);
+    }
+}

@@ -176,3 +176,20 @@ fn read_page(reader: &mut Reader<'_>) -> Result<Page, WireError> {
     }
     Ok(Page { from, to, missing })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_ranges_than_fit_a_report_says_less_and_nothing_wrong() {
+        // Each takes several bytes.
+        let missing: Vec<_> = (0..MOST_RANGES as u64).map(|at| (1_000 * at, 500)).collect();
+        let page = Page { from: 0, to: 1_000_000, missing: missing.clone() };
+        let mut frame = [0; Report::MOST];
+        let length = Report { page, ..Report::default() }.write(&mut frame);
+        let told = Report::read(Reader::new(&frame[1..length])).unwrap().page;
+        assert!(told.missing.len() < MOST_RANGES);
+        assert_eq!((told.to, &told.missing[..]), (missing[told.missing.len()].0, &missing[..told.missing.len()]));
+    }
+}

@@ -110,7 +110,7 @@ impl StreamPlace {
         let started = link.into_bulk(DEAD_AFTER).map_err(SessionError::from).and_then(|link| {
             std::thread::Builder::new()
                 .name(format!("ripp-stream-{index}"))
-                .spawn(move || pump::run(&carrying, index, link, &waker, ack))
+                .spawn(move || carrying.end_if_it_panics(|| pump::run(&carrying, index, link, &waker, ack)))
                 .map_err(SessionError::Thread)
         });
         let thread = started.inspect_err(|cause| shared.stream_ended(index, &cause.to_string()))?;

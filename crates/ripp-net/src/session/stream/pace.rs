@@ -55,7 +55,7 @@ impl Pace {
     fn apply(&mut self, now: Time) {
         let least = [self.own_bps, self.share_bps, self.peer_bps].into_iter().flatten().min();
         match (least, &mut self.pacer) {
-            (Some(bps), Some(pacer)) => pacer.set_rate(bps),
+            (Some(bps), Some(pacer)) => pacer.set_rate(now, bps),
             (Some(bps), none) => *none = Some(Pacer::new(bps.max(1), MOST_DEBT, now)),
             (None, pacer) => *pacer = None,
         }
