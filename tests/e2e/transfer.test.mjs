@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
-import { hasPicture, keep, lit, openPage, picture, settled, until } from "./browser.mjs";
+import { hasPicture, keep, keepWords, lit, openPage, picture, settled, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
@@ -255,21 +255,6 @@ describe("the colours of the steps of a file", () => {
     for (const one of [page, other]) await one.close();
   });
 });
-
-/** In the page, before it begins: keeps the words that are on the labels' canvas in `window.written`. */
-function keepWords() {
-  window.written = [];
-  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
-  const isLabels = (context) => context.canvas.classList?.contains("labels");
-  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-    if (isLabels(this)) window.written = [];
-    return clearRect.apply(this, box);
-  };
-  CanvasRenderingContext2D.prototype.fillText = function (words, ...at) {
-    if (isLabels(this)) window.written.push(words);
-    return fillText.call(this, words, ...at);
-  };
-}
 
 describe("a field over eight decades", () => {
   const EDGE = 32;
