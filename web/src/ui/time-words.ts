@@ -6,8 +6,9 @@ export interface StepTime {
   readonly time: number;
 }
 
-/** Digits of a time that takes more to be told in full. */
+/** Digits of a time that takes more to be told in full, where no other is known. */
 const DIGITS = 9;
+const FEWEST_DIGITS = 4;
 const MOST_DIGITS = 15;
 /** Of times of neighbouring steps, what is told of how far they are apart. */
 const OF_THEIR_DISTANCE = 100;
@@ -16,9 +17,8 @@ const OF_THEIR_DISTANCE = 100;
 export function timeWords({ step, time }: StepTime, other: StepTime | null): string {
   const size = Math.abs(time);
   const apart = other ? Math.abs((time - other.time) / (step - other.step)) : 0;
-  const due = apart > 0 ? Math.ceil(Math.log10((size * OF_THEIR_DISTANCE) / apart)) : 0;
-  const least = Math.min(MOST_DIGITS, Math.max(DIGITS, due, wholeDigits(size)));
-  const told = shortest(time, least);
+  const due = apart > 0 ? Math.ceil(Math.log10((size * OF_THEIR_DISTANCE) / apart)) : DIGITS;
+  const told = shortest(time, Math.min(MOST_DIGITS, Math.max(FEWEST_DIGITS, due, wholeDigits(size))));
   const isPlain = size === 0 || (size >= 1e-3 && size < 10 ** MOST_DIGITS);
   const text = isPlain ? String(told) : told.toExponential();
   return text.replace("e+", "e").replaceAll("-", "\u2212");

@@ -22,6 +22,8 @@ test("a time in single precision has the digits that give it back there", () => 
 test("a time is told apart from that of the step before, and so are those between steps that are further apart", () => {
   expect(words(1764000000.5, 1764000000.4)).toBe("1764000000.5");
   expect(words(1000 + 1 / 3, 1000 + 1 / 3 - 1e-7)).toBe("1000.333333333");
+  expect(words(0.849645958, 0.841316)).toBe("0.84965");
+  expect(words(1764086400, 1764000000)).toBe("1764086400");
   const near = [0, 1, 2].map((i) => ({ step: 100 * i, time: 1764000000 + i / 3 }));
   expect(timeWords(near[1], near[0])).not.toBe(timeWords({ step: 101, time: near[1].time + 1 / 300 }, near[1]));
 });
