@@ -232,6 +232,7 @@ class App {
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
+    else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");
     if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
