@@ -11,7 +11,7 @@ import {
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
 import { decadeMarks } from "./decades";
-import { marksWithEnds, tickMarks } from "./ticks";
+import { axisMarks, marksWithEnds } from "./ticks";
 
 /** Of colours, by values. */
 export interface Legend {
@@ -142,7 +142,7 @@ function drawAxis(
   const out = outward(a, b, centre);
   const lo = labels.geometry.physicalLo[axis];
   const hi = labels.geometry.physicalHi[axis];
-  const marks = tickMarks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
+  const marks = axisMarks(lo, hi, length);
   const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);

@@ -32,11 +32,27 @@ export function tickMarks(lo: number, hi: number, count: number): readonly Mark[
 export function marksWithEnds(lo: number, hi: number, count: number, length: number, apart: number): readonly Mark[] {
   const step = tickStep(lo, hi, count);
   if (step === 0 || length < 2 * apart) return tickMarks(lo, hi, count);
-  const words = scaleWords(lo, hi, step);
   const margin = ((hi - lo) * apart) / length;
   const between = ticks(lo, hi, count).filter((value) => value - lo >= margin && hi - value >= margin);
+  const words = scaleWords(lo, hi, step);
+  const [first, last] = ends(lo, hi, step);
+  return [first, ...between.map((value) => ({ value, words: words(value) })), last];
+}
+
+/** Pixels that a round number of an axis takes. */
+const OF_AN_AXIS = 60;
+
+/** Round numbers along an axis of `length` pixels; both its ends where those are fewer than two, which tell no distance. */
+export function axisMarks(lo: number, hi: number, length: number): readonly Mark[] {
+  const count = Math.max(2, Math.min(6, Math.floor(length / OF_AN_AXIS)));
+  const marks = tickMarks(lo, hi, count);
+  return marks.length < 2 && hi > lo ? ends(lo, hi, tickStep(lo, hi, count)) : marks;
+}
+
+function ends(lo: number, hi: number, step: number): readonly [Mark, Mark] {
+  const words = scaleWords(lo, hi, step);
   const end = (value: number) => ({ value, words: words(value, (hi - lo) / 1000) });
-  return [end(lo), ...between.map((value) => ({ value, words: words(value) })), end(hi)];
+  return [end(lo), end(hi)];
 }
 
 /** A number as short as is right for a scale that spans `width`. */

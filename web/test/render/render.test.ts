@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, lapseOf, newestOf, rangeHolds } from "../../src/render/selection";
-import { formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
+import { axisMarks, formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
   test.each([
@@ -121,6 +121,23 @@ describe("numbers for people", () => {
     expect(words(0, 1e6, 2)).toEqual(["0", "5e5", "1e6"]);
     expect(words(0, 6.1442e-6, 3)).toEqual(["0", "5e\u22126"]);
     expect(words(-1, 1, 4)).toEqual(["\u22121", "\u22120.5", "0", "0.5", "1"]);
+  });
+
+  test("an axis has two numbers at least, however short it is", () => {
+    const words = (lo: number, hi: number, length: number) => axisMarks(lo, hi, length).map((mark) => mark.words);
+    expect(words(0, 40, 300)).toEqual(["0", "10", "20", "30", "40"]);
+    expect(words(1005, 1045, 70)).toEqual(["1020", "1040"]);
+    expect(words(205, 235, 50)).toEqual(["205", "235"]);
+    expect(words(0.5, 1.4, 30)).toEqual(["0.5", "1"]);
+    expect(words(3, 3, 100)).toEqual(["3"]);
+    for (const length of [24, 60, 110, 119, 130, 500])
+      for (const [lo, hi] of [
+        [1005, 1045],
+        [205, 235],
+        [0.13, 63.5],
+        [-7e-6, 1e-7],
+      ])
+        expect(new Set(words(lo, hi, length)).size, `${lo} to ${hi}`).toBeGreaterThan(1);
   });
 
   test("the ends of a scale are told, and no number runs into another", () => {
