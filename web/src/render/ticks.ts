@@ -39,14 +39,15 @@ export function marksWithEnds(lo: number, hi: number, count: number, length: num
   return [first, ...between.map((value) => ({ value, words: words(value) })), last];
 }
 
-/** Pixels that a round number of an axis takes. */
-const OF_AN_AXIS = 60;
+/** Pixels from one round number of an axis to the next, and at least. */
+const [AMPLE, CLOSE] = [60, 20];
 
-/** Round numbers along an axis of `length` pixels; both its ends where those are fewer than two, which tell no distance. */
-export function axisMarks(lo: number, hi: number, length: number): readonly Mark[] {
-  const count = Math.max(2, Math.min(6, Math.floor(length / OF_AN_AXIS)));
-  const marks = tickMarks(lo, hi, count);
-  return marks.length < 2 && hi > lo ? ends(lo, hi, tickStep(lo, hi, count)) : marks;
+/** What may stand along an axis of `length` pixels, in order of choice: round numbers, ever closer ones, and both ends. */
+export function* axisMarks(lo: number, hi: number, length: number): Generator<readonly Mark[]> {
+  const fewest = Math.max(2, Math.min(6, Math.floor(length / AMPLE)));
+  const most = Math.max(fewest, Math.floor(length / CLOSE));
+  for (let count = fewest; count <= most; count++) yield tickMarks(lo, hi, count);
+  if (hi > lo) yield ends(lo, hi, tickStep(lo, hi, fewest));
 }
 
 function ends(lo: number, hi: number, step: number): readonly [Mark, Mark] {
