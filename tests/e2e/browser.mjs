@@ -68,6 +68,21 @@ function delayFirstGroup() {
   };
 }
 
+/** In the page, before it begins: keeps the words that are on the labels' canvas in `window.written`. */
+export function keepWords() {
+  window.written = [];
+  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+  const isLabels = (context) => context.canvas.classList?.contains("labels");
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (isLabels(this)) window.written = [];
+    return clearRect.apply(this, box);
+  };
+  CanvasRenderingContext2D.prototype.fillText = function (words, ...at) {
+    if (isLabels(this)) window.written.push(words);
+    return fillText.call(this, words, ...at);
+  };
+}
+
 /** Waits until `condition(window.visapult, argument)` holds in the page; says what the page showed if it never does. */
 export async function until(page, condition, argument = null, timeout = 30_000) {
   const probe = `window.visapult ? (${condition})(window.visapult, ${JSON.stringify(argument)}) : false`;

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { difference, hasPicture, keep, openPage, picture, settled, touching, until } from "./browser.mjs";
+import { difference, hasPicture, keep, keepWords, openPage, picture, settled, touching, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
+import { writeZarr } from "./zarr.mjs";
 
 /** `words` of what is measured. */
 const close = (is, due, words) =>
@@ -353,6 +354,48 @@ describe("controls", () => {
       );
     });
     assert.deepEqual(broken, []);
+    await page.close();
+  });
+
+  test("until another field comes, the legend and the name of a saved picture are those of the one that is shown", async (t) => {
+    const fields = {
+      rho: { unit: "kg/m3", valueAt: (x) => 100 + x },
+      temp: { unit: "K", valueAt: (x, y) => 3000 + 40 * y - x },
+    };
+    const server = await startServer(writeZarr(join(here.folder, "pair.zarr"), 24, fields));
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url, { hash: "field=temp&axes=0", before: keepWords });
+    const field = page.getByRole("combobox", { name: "Field" });
+    const choose = async (label) => field.selectOption({ label });
+    const saved = async () => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Save PNG")]);
+      return download.suggestedFilename();
+    };
+    const written = () => page.evaluate(() => window.written);
+    // Both are known, with their functions.
+    await settled(page);
+    const ofTemp = await written();
+    await choose("rho [kg/m3]");
+    await until(page, () => window.written.includes("rho [kg/m3]"));
+    await settled(page);
+    const ofRho = await written();
+    const rho = await picture(page);
+    server.suspend();
+    t.after(() => server.resume());
+    await choose("temp [K]");
+    await page.locator(".status").getByText("Showing rho until temp comes.").waitFor();
+    await settled(page);
+    await keep(page, "legend-until-field-comes");
+    assert.equal(difference(rho, await picture(page)), 0);
+    assert.deepEqual(await written(), ofRho);
+    assert.equal(await saved(), "pair.zarr-rho-0.png");
+    server.resume();
+    await until(page, () => window.written.includes("temp [K]"));
+    await page.locator(".status").getByText("Showing").waitFor({ state: "detached" });
+    await settled(page);
+    assert.deepEqual(await written(), ofTemp);
+    assert.equal(await saved(), "pair.zarr-temp-0.png");
+    assert.deepEqual(page.errors, []);
     await page.close();
   });
 

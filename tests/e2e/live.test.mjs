@@ -79,6 +79,26 @@ describe("a live simulation", () => {
     assert.deepEqual(cut, []);
   });
 
+  test("with colours of the user's own it is seen whether the newest step is followed", async () => {
+    await page.emulateMedia({ forcedColors: "active" });
+    const live = page.getByRole("button", { name: "Live" });
+    const colours = () =>
+      live.evaluate((button) => {
+        const { backgroundColor, color } = getComputedStyle(button);
+        return { backgroundColor, color };
+      });
+    const follows = await colours();
+    await keep(page, "live-forced-colours");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await until(page, (v) => v.wantedStep !== null);
+    const rests = await colours();
+    await keep(page, "paused-forced-colours");
+    await page.emulateMedia({ forcedColors: null });
+    await live.click();
+    assert.notEqual(follows.backgroundColor, rests.backgroundColor);
+    assert.notEqual(follows.color, follows.backgroundColor);
+  });
+
   test("steps that go by are not read out; those that are chosen are", async () => {
     const places = [page.getByRole("status", { name: "Time shown" }), page.locator(".panel .note").first()];
     const told = () => Promise.all(places.map((place) => place.getAttribute("aria-live")));

@@ -190,6 +190,83 @@ describe("a simulation that can be steered", () => {
   });
 });
 
+describe("what is half entered in a parameter's row", () => {
+  /** A simulation that can be steered, what serves it, and as many pages of it. */
+  async function steering(t, count) {
+    const simulation = await startSteered();
+    t.after(() => simulation.kill());
+    const server = await startServer(simulation.url);
+    t.after(() => server.kill());
+    const browser = await launch();
+    t.after(() => browser.close());
+    const pages = await Promise.all(Array.from({ length: count }, () => openPage(browser, server.url)));
+    await Promise.all(pages.map(hasPicture));
+    return { simulation, server, pages };
+  }
+
+  const widthOf = (page) => page.getByRole("textbox", { name: "width in mm" });
+  const type = async (box, words) => {
+    await box.fill("");
+    await box.pressSequentially(words);
+  };
+  const pending = (page) => page.locator(".parameter.pending").count();
+
+  test("is not asked for when the server falls silent, and can be entered when it is back", async (t) => {
+    const { server, pages } = await steering(t, 2);
+    const [typing, sliding] = pages;
+    const [width, count] = [widthOf(typing), sliding.getByRole("slider", { name: "count" })];
+    await type(width, "8");
+    await count.focus();
+    const { last } = await typing.evaluate(() => window.visapult.steps);
+    server.suspend();
+    t.after(() => server.resume());
+    for (const page of pages) await page.getByText("The server does not answer.").waitFor();
+    await keep(typing, "steering-silent");
+    await count.press("ArrowRight");
+    assert.deepEqual(await standing(count), { value: "3", hasFocus: true, isOff: "true" });
+    await width.press("Enter");
+    await width.pressSequentially("9");
+    assert.deepEqual(await standing(width), { value: "8", hasFocus: true, isOff: "true" });
+    for (const page of pages) assert.equal(await pending(page), 0);
+    server.resume();
+    // The simulation may have given its session up meanwhile: until it is there again it cannot be asked.
+    await until(typing, (v, n) => v.steps.last > n + 100, last);
+    await typing.locator("input[type=text][aria-disabled=false]").first().waitFor();
+    await width.press("Enter");
+    const log = typing.locator(".actions li");
+    await log.filter({ hasText: "you: width to 8 mm" }).filter({ hasText: "before step" }).waitFor();
+    assert.equal(await log.count(), 1);
+    assert.deepEqual(
+      pages.flatMap(({ errors }) => errors),
+      [],
+    );
+  });
+
+  test("is not asked for when the simulation is gone, and is given up where it is left", async (t) => {
+    const { simulation, pages } = await steering(t, 1);
+    const [page] = pages;
+    const width = widthOf(page);
+    await type(width, "8");
+    await simulation.kill();
+    await page.locator(".run-state", { hasText: "gone" }).waitFor();
+    await keep(page, "steering-gone");
+    assert.deepEqual(await standing(width), { value: "8", hasFocus: true, isOff: "true" });
+    await width.press("Tab");
+    assert.equal(await width.inputValue(), "5");
+    assert.equal(await pending(page), 0);
+    assert.equal(await page.locator(".actions li").count(), 0);
+    assert.deepEqual(page.errors, []);
+  });
+});
+
+/** What an input of a row has, and whether it may be used. */
+const standing = (input) =>
+  input.evaluate((box) => ({
+    value: box.value,
+    hasFocus: box === document.activeElement,
+    isOff: box.getAttribute("aria-disabled"),
+  }));
+
 /** In the page: asks the server for `action` over a session of its own, whatever the page's own controls would say to it. */
 function askUnchecked(action) {
   const url = new URL("session", location.href);

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
-import { hasPicture, keep, lit, openPage, picture, settled, until } from "./browser.mjs";
+import { hasPicture, keep, keepWords, lit, openPage, picture, settled, until } from "./browser.mjs";
 import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { blob, serving } from "./serving.mjs";
+import { writeZarr } from "./zarr.mjs";
 
 /** Of bricks with 8 bits and more, beside the exact picture. */
 const LEAST_DB = 40;
@@ -111,6 +112,48 @@ describe("the transfer function's panel", () => {
         return reached();
       }
     });
+
+  test("of a field of which nothing has come nothing is told or changed, and then its own function is", async (t) => {
+    const fields = {
+      rho: { unit: "kg/m3", valueAt: (x) => 100 + x },
+      temp: { unit: "K", valueAt: (x, y) => 3000 + 40 * y - x },
+    };
+    const server = await startServer(writeZarr(join(here.folder, "two.zarr"), 24, fields));
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url, { query: { stills: "0" }, hash: "field=rho" });
+    await hasPicture(page);
+    const told = async () => ({
+      bounds: [await page.locator("#range-lo").inputValue(), await page.locator("#range-hi").inputValue()],
+      unit: await page.locator(".range .unit").textContent(),
+      map: await page.locator("#map").inputValue(),
+      points: await page.locator(".handle").count(),
+      bars: await page.locator(".bars").getAttribute("d"),
+      isOff: await page
+        .locator(".transfer, #range-hi, #map")
+        .evaluateAll((parts) => parts.map((part) => part.closest("[inert]") !== null)),
+    });
+    const nothing = { bounds: ["", ""], unit: "", map: "", points: 0, bars: "", isOff: [true, true, true] };
+    const ofRho = await told();
+    assert.equal(ofRho.unit, "kg/m3");
+    server.suspend();
+    t.after(() => server.resume());
+    await page.getByRole("combobox", { name: "Field" }).selectOption({ label: "temp [K]" });
+    await page.getByText("Waiting for temp\u2026").waitFor();
+    await keep(page, "transfer-waiting");
+    assert.deepEqual(await told(), nothing);
+    server.resume();
+    await page.getByText("Waiting for temp").waitFor({ state: "hidden" });
+    const ofTemp = await told();
+    assert.deepEqual([ofTemp.unit, ofTemp.isOff], ["K", [false, false, false]]);
+    assert.ok(Number(ofTemp.bounds[0]) > 2000 && ofTemp.points > 1 && ofTemp.bars !== "", JSON.stringify(ofTemp));
+    await page.locator("#range-hi").fill("3500");
+    await page.keyboard.press("Enter");
+    assert.equal((await rangeOf(page))[1], 3500);
+    await page.getByRole("combobox", { name: "Field" }).selectOption({ label: "rho [kg/m3]" });
+    assert.deepEqual(await told(), ofRho);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
 
   test("the colours that were sent can be chosen again", async () => {
     const page = await here.open({ query: { stills: "0" } });
@@ -255,21 +298,6 @@ describe("the colours of the steps of a file", () => {
     for (const one of [page, other]) await one.close();
   });
 });
-
-/** In the page, before it begins: keeps the words that are on the labels' canvas in `window.written`. */
-function keepWords() {
-  window.written = [];
-  const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
-  const isLabels = (context) => context.canvas.classList?.contains("labels");
-  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-    if (isLabels(this)) window.written = [];
-    return clearRect.apply(this, box);
-  };
-  CanvasRenderingContext2D.prototype.fillText = function (words, ...at) {
-    if (isLabels(this)) window.written.push(words);
-    return fillText.call(this, words, ...at);
-  };
-}
 
 describe("a field over eight decades", () => {
   const EDGE = 32;

@@ -11,7 +11,7 @@ import {
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
 import { decadeMarks } from "./decades";
-import { marksWithEnds, tickMarks } from "./ticks";
+import { axisMarks, type Mark, marksWithEnds } from "./ticks";
 
 /** Of colours, by values. */
 export interface Legend {
@@ -101,6 +101,13 @@ class Places {
     return isFree;
   }
 
+  /** The same, to try where others would be. */
+  copy(): Places {
+    const copy = new Places();
+    copy.#taken.push(...this.#taken);
+    return copy;
+  }
+
   /** Nothing else is drawn in this rectangle. */
   keep(left: number, top: number, right: number, bottom: number): void {
     this.#taken.push([left, top, right, bottom]);
@@ -142,7 +149,11 @@ function drawAxis(
   const out = outward(a, b, centre);
   const lo = labels.geometry.physicalLo[axis];
   const hi = labels.geometry.physicalHi[axis];
-  const marks = tickMarks(lo, hi, Math.max(1, Math.min(6, Math.floor(length / 60))));
+  const numberOf = ({ value, words }: Mark): readonly AxisNumber[] => {
+    const t = hi > lo ? (value - lo) / (hi - lo) : 0;
+    const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
+    return at ? [{ words, at, x: at[0] + out[0] * 10, y: at[1] + out[1] * 13 }] : [];
+  };
   const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
@@ -156,16 +167,45 @@ function drawAxis(
   context.strokeStyle = FAINT;
   context.lineWidth = 1;
   context.beginPath();
-  for (const { value, words } of marks) {
-    const t = hi > lo ? (value - lo) / (hi - lo) : 0;
-    const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
-    if (!at) continue;
+  const takes = (among: Places, { words, x, y }: AxisNumber) => place(context, among, words, x, y, "11px", side(out));
+  const toldOf = (numbers: readonly AxisNumber[]) => {
+    const among = places.copy();
+    return numbers.filter((number) => takes(among, number)).length;
+  };
+  for (const number of numbersToTell(axisMarks(lo, hi, length), numberOf, toldOf)) {
+    const { words, at, x, y } = number;
     context.moveTo(at[0], at[1]);
     context.lineTo(at[0] + out[0] * 5, at[1] + out[1] * 5);
-    const [x, y] = [at[0] + out[0] * 10, at[1] + out[1] * 13];
-    if (place(context, places, words, x, y, "11px", side(out))) text(context, words, x, y, FAINT, "11px", side(out));
+    if (takes(places, number)) text(context, words, x, y, FAINT, "11px", side(out));
   }
   context.stroke();
+}
+
+/** A number beside an axis, and the place on it that it tells. */
+interface AxisNumber {
+  readonly words: string;
+  readonly at: readonly [number, number];
+  readonly x: number;
+  readonly y: number;
+}
+
+/** One number alone tells no distance. */
+const FEWEST_TOLD = 2;
+
+/** The first choice of which enough numbers have room, or that of which most have. */
+function numbersToTell(
+  choice: Iterable<readonly Mark[]>,
+  numberOf: (mark: Mark) => readonly AxisNumber[],
+  toldOf: (numbers: readonly AxisNumber[]) => number,
+): readonly AxisNumber[] {
+  let best: { readonly numbers: readonly AxisNumber[]; readonly told: number } = { numbers: [], told: -1 };
+  for (const marks of choice) {
+    const numbers = marks.flatMap(numberOf);
+    const told = toldOf(numbers);
+    if (told > best.told) best = { numbers, told };
+    if (told >= FEWEST_TOLD) break;
+  }
+  return best.numbers;
 }
 
 /** Where words of 12 pixels that are meant for `x` are still whole on a picture of `width`. */

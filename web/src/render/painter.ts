@@ -6,6 +6,7 @@ import type { Shown } from "./compositor";
 import { DrawingOrder, type Found, MOVING_BUDGET_MS } from "./drawing-order";
 import { Fences, type WorkKind } from "./fences";
 import { type Gl, GraphicsError, Target } from "./gl";
+import type { Legend } from "./overlay";
 import { Pacing } from "./pacing";
 import { Passes } from "./passes";
 import { Presenter } from "./presenter";
@@ -55,7 +56,7 @@ export class Painter {
   readonly #colours = new Map<number, ColoursInForce>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
-  #annotation: Annotation = { lengthUnit: "", legendTitle: null, scale: "linear", axes: true };
+  #annotation: Annotation = { lengthUnit: "", legends: [], axes: true };
   #sequence = 0;
   readonly #order = new DrawingOrder();
   /** Grows whenever something else is to be seen than before: a copy that fades would show a mixture of two views, steps or colours. */
@@ -413,16 +414,24 @@ export class Painter {
 
   #present(): void {
     this.#order.presents();
-    const transfer = this.#transfers.get(this.#wanted.field) ?? null;
-    const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, transfer };
     const still = this.#still();
     if (still && still !== this.#shownStill) this.#giveWay(this.#frontImage(), stillShown(still));
     this.#shownStill = still;
+    const state = still ? stillShown(still) : (this.#front?.state ?? nothingShown);
+    // While nothing is shown: that of what comes.
+    const legend = this.#legend(state.field ?? this.#wanted.field);
+    const setting = { geometry: this.#geometry, camera: this.#camera, annotation: this.#annotation, legend };
     this.#presenter.present(this.#image(), setting);
     this.frameCount += 1;
     this.lastFrameTime = performance.now();
-    this.#shownState = still ? stillShown(still) : (this.#front?.state ?? nothingShown);
+    this.#shownState = state;
     if (this.#presenter.fade.turning === null) this.#proxies.settle();
     this.onFrame(this.#shownState);
+  }
+
+  #legend(field: number): Legend | null {
+    const words = this.#annotation.legends[field];
+    const transfer = this.#transfers.get(field);
+    return words && transfer ? { ...words, transfer } : null;
   }
 }

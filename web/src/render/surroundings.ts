@@ -1,15 +1,21 @@
-import type { Geometry, Scale, TransferFunction } from "../volume/index";
+import type { Geometry, Scale } from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import type { Gl } from "./gl";
-import { Overlay } from "./overlay";
+import { type Legend, Overlay } from "./overlay";
+
+/** What the legend of a field says. */
+export interface LegendWords {
+  readonly title: string;
+  /** On which it tells values. */
+  readonly scale: Scale;
+}
 
 /** Words and scales drawn over the picture. */
 export interface Annotation {
   readonly lengthUnit: string;
-  readonly legendTitle: string | null;
-  /** On which the legend tells values. */
-  readonly scale: Scale;
+  /** Of all fields. */
+  readonly legends: readonly LegendWords[];
   readonly axes: boolean;
 }
 
@@ -18,8 +24,8 @@ export interface Setting {
   readonly geometry: Geometry | null;
   readonly camera: Camera;
   readonly annotation: Annotation;
-  /** Of the legend. */
-  readonly transfer: TransferFunction | null;
+  /** Of the field that is in the image. */
+  readonly legend: Legend | null;
 }
 
 /** What three.js and a canvas of words draw around an image of the volume. It is loaded by itself: a first picture does not wait for it. */
@@ -50,9 +56,8 @@ export class Surroundings {
     this.#box.reset();
   }
 
-  drawLabels({ geometry, camera, annotation, transfer }: Setting, pixelRatio: number): void {
-    const { lengthUnit, legendTitle, scale, axes } = annotation;
-    const legend = legendTitle !== null && transfer ? { title: legendTitle, transfer, scale } : null;
+  drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {
+    const { lengthUnit, axes } = annotation;
     const labels = geometry && { geometry, lengthUnit, camera, edges: this.#edges, legend, axes };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }

@@ -32,11 +32,28 @@ export function tickMarks(lo: number, hi: number, count: number): readonly Mark[
 export function marksWithEnds(lo: number, hi: number, count: number, length: number, apart: number): readonly Mark[] {
   const step = tickStep(lo, hi, count);
   if (step === 0 || length < 2 * apart) return tickMarks(lo, hi, count);
-  const words = scaleWords(lo, hi, step);
   const margin = ((hi - lo) * apart) / length;
   const between = ticks(lo, hi, count).filter((value) => value - lo >= margin && hi - value >= margin);
+  const words = scaleWords(lo, hi, step);
+  const [first, last] = ends(lo, hi, step);
+  return [first, ...between.map((value) => ({ value, words: words(value) })), last];
+}
+
+/** Pixels from one round number of an axis to the next, and at least. */
+const [AMPLE, CLOSE] = [60, 20];
+
+/** What may stand along an axis of `length` pixels, in order of choice: round numbers, ever closer ones, and both ends. */
+export function* axisMarks(lo: number, hi: number, length: number): Generator<readonly Mark[]> {
+  const fewest = Math.max(2, Math.min(6, Math.floor(length / AMPLE)));
+  const most = Math.max(fewest, Math.floor(length / CLOSE));
+  for (let count = fewest; count <= most; count++) yield tickMarks(lo, hi, count);
+  if (hi > lo) yield ends(lo, hi, tickStep(lo, hi, fewest));
+}
+
+function ends(lo: number, hi: number, step: number): readonly [Mark, Mark] {
+  const words = scaleWords(lo, hi, step);
   const end = (value: number) => ({ value, words: words(value, (hi - lo) / 1000) });
-  return [end(lo), ...between.map((value) => ({ value, words: words(value) })), end(hi)];
+  return [end(lo), end(hi)];
 }
 
 /** A number as short as is right for a scale that spans `width`. */

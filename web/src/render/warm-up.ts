@@ -18,7 +18,8 @@ const points = [[0, 0, 0, 0, 0] as const, [1, 1, 1, 1, 1] as const];
 const transfer = transferFromMessage({ range: [0, 1], points });
 const wanted = { field: 0, step: null, proxy: "auto" } as const;
 const scene: Scene = { wanted, camera, aspect: 1, geometry, transfers: new Map([[0, transfer]]) };
-const annotation = { lengthUnit: "", legendTitle: "", scale: "linear", axes: true } as const;
+const annotation = { lengthUnit: "", legends: [], axes: true } as const;
+const legend = { title: "", transfer, scale: "linear" } as const;
 
 /**
  * Draws a little of everything while there is nothing to show: drivers make much of a program only when it draws for the first time.
@@ -61,7 +62,7 @@ export class WarmUp {
     this.#hasPresented = true;
     const image: Shown = { texture: target.texture, fromTop: false };
     // Once: it takes all pixels of the screen.
-    if (presents) this.#presenter.present(image, { geometry, camera, annotation, transfer });
+    if (presents) this.#presenter.present(image, { geometry, camera, annotation, legend });
     this.#fences.submit(performance.now(), EDGE * EDGE, subject.kind);
     if (this.isDone) this.#proxies.begin(1, false);
     return presents;

@@ -212,7 +212,8 @@ class App {
     this.#showPanel(state.panel);
     // Nothing has ever come that could be controlled.
     this.#root.classList.toggle("refused", isRefused(state.connection) && !source);
-    const status = this.#isReset ? RESET : statusWords(state);
+    const shown = this.#viewer?.painter.shown;
+    const status = this.#isReset ? RESET : statusWords(state, shown?.field ?? null);
     setText(this.#status, status);
     // Not hidden: what is shown along with its words is not read out.
     this.#told.classList.toggle("empty", status === "");
@@ -231,8 +232,8 @@ class App {
     this.#panel.showProxy(state.proxy);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
+    else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");
     if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
-    const shown = this.#viewer?.painter.shown;
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
     setText(this.#missing, freshness?.missing ?? "");
@@ -296,11 +297,11 @@ class App {
   }
 
   async #savePng(withLabels: boolean): Promise<void> {
-    const { source, field } = this.#viewer.state;
-    const blob = await this.#viewer.painter.png(withLabels);
-    const step = this.#viewer.painter.shown.step ?? 0;
-    const download = pictureName(source, field, step, withLabels);
-    const link = el("a", { href: URL.createObjectURL(blob), download });
+    const { state, painter } = this.#viewer;
+    const made = painter.png(withLabels);
+    // Before another one is shown.
+    const download = pictureName(state.source, painter.shown, withLabels);
+    const link = el("a", { href: URL.createObjectURL(await made), download });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
@@ -331,7 +332,8 @@ function proxyWords(proxy: string, level: number | null, bits: number | null): s
   }
 }
 
-function statusWords(state: ViewerState): string {
+/** `shown`: the field that is. */
+function statusWords(state: ViewerState, shown: number | null): string {
   const { connection, notice } = state;
   switch (connection.kind) {
     case "connecting":
@@ -345,7 +347,7 @@ function statusWords(state: ViewerState): string {
     case "silent":
       return "The server does not answer. The view turns all the same; nothing new comes until it does.";
     case "open":
-      return notice?.text ?? waitingWords(state);
+      return notice?.text ?? waitingWords(state, shown);
   }
 }
 
@@ -376,9 +378,15 @@ function lostWords({ reason, attempt }: Lost): string {
   return `Connection lost (${sentence(reason)}), retrying\u2026${patient}`;
 }
 
-function waitingWords({ source, fieldInfo }: ViewerState): string {
+function waitingWords({ source, field, fieldInfo }: ViewerState, shown: number | null): string {
+  if (source && shown !== null && shown !== field) return otherFieldWords(source.fields, shown, field);
   if (fieldInfo?.provisional) return "A first look, while this step is read\u2026";
   return source?.live && !fieldInfo ? "Waiting for the first step\u2026" : "";
+}
+
+function otherFieldWords(fields: SourceInfo["fields"], shown: number, wanted: number): string {
+  const [here, due] = [shown, wanted].map((field) => isolated(fields[field]?.name ?? ""));
+  return `Showing ${here} until ${due} comes.`;
 }
 
 /** Fewer values than this are seen as steps in a picture. */

@@ -36,10 +36,9 @@ export function readNumbers(text: string, count: number): readonly number[] | un
   return found.length === count && found.every(Number.isFinite) ? found : undefined;
 }
 
-const MOST_LISTS = 64;
-
-/** Lists of `length` numbers with semicolons between them. */
-export function readLists(text: string, length: number): readonly (readonly number[])[] | undefined {
-  const found = text.split(";", MOST_LISTS).map((part) => readNumbers(part, length));
+/** At most so many lists of `length` numbers with semicolons between them. */
+export function readLists(text: string, length: number, most: number): readonly (readonly number[])[] | undefined {
+  const parts = text.split(";");
+  const found = parts.length > most ? [undefined] : parts.map((part) => readNumbers(part, length));
   return found.every((part) => part !== undefined) ? found : undefined;
 }

@@ -4,6 +4,10 @@ import { type LinkEntries, readLists, readNumbers } from "./link-entries";
 /** What a link says of a transfer function; the rest is the server's. */
 export type LinkedTransfer = Partial<TransferFunction>;
 
+/** Together what the server takes of one function: 256 points. */
+const MOST_STOPS = 192;
+const MOST_POINTS = 64;
+
 const KEYS = ["range", "map", "opacity"] as const;
 
 /** The name of the field that a key of a link is about; `null` where it is about none, or that shown. */
@@ -44,12 +48,12 @@ function readRange(text: string): TransferFunction["range"] | undefined {
 
 function readColours(text: string): Colours | undefined {
   if (isColourMapName(text)) return { kind: "map", name: text };
-  const stops = readLists(text, 4)?.map(([s, r, g, b]) => [unit(s), unit(r), unit(g), unit(b)] as const);
+  const stops = readLists(text, 4, MOST_STOPS)?.map(([s, r, g, b]) => [unit(s), unit(r), unit(g), unit(b)] as const);
   return stops && { kind: "stops", stops: stops.sort((p, q) => p[0] - q[0]) };
 }
 
 function readOpacity(text: string): readonly OpacityPoint[] | undefined {
-  const points = readLists(text, 2)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
+  const points = readLists(text, 2, MOST_POINTS)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
   return points && points.length >= 2 ? points.sort((p, q) => p[0] - q[0]) : undefined;
 }
 

@@ -3,8 +3,20 @@ import { placeOf, type Scale, valueAt } from "../volume/index";
 /** Places on a scale. */
 export type Range = readonly [lo: number, hi: number];
 
-/** What was typed as a number, a comma taken for a point; NaN if it is none. */
+/** Of thousands, or of three digits behind a point. */
+const OPEN_COMMA = /^([-+\u2212]?[1-9]\d{0,2}),(\d{3})$/;
+
+/** Why a comma may be either of two numbers; `null` if it is not. */
+export function commaWords(typed: string): string | null {
+  const found = typed.trim().match(OPEN_COMMA);
+  if (!found) return null;
+  const [words, whole, rest] = found;
+  return `\u201c${words}\u201d may be ${whole}${rest} or ${whole}.${rest}: write it without a comma.`;
+}
+
+/** What was typed as a number, a comma taken for a point; NaN if it is none, or may be either of two. */
 export function numberOf(typed: string): number {
+  if (OPEN_COMMA.test(typed.trim())) return Number.NaN;
   const text = typed.trim().replace(",", ".").replaceAll("\u2212", "-");
   return text === "" ? Number.NaN : Number(text);
 }
@@ -86,6 +98,8 @@ function problemOf(typed: Typed, values: readonly number[], scale: Scale): strin
     if (text === null) continue;
     const words = text.trim();
     if (words === "") return "A bound is left empty.";
+    const either = commaWords(words);
+    if (either !== null) return either;
     if (!Number.isFinite(values[i])) return `\u201c${words}\u201d is not a number.`;
     if (scale === "logarithmic" && values[i] <= 0)
       return `\u201c${words}\u201d is not above 0, where a logarithmic scale begins.`;

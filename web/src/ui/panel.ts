@@ -67,11 +67,15 @@ export class Panel {
   readonly #scale = el("select", { id: "scale" }, el("option", { value: "linear" }, "Linear"));
   readonly #scaleRow = el("div", { class: "row", hidden: true }, labelled("scale", "Scale", this.#scale));
   #transferShown: readonly unknown[] = [];
+  readonly #awaited = el("p", { class: "quiet awaited", hidden: true });
+  /** What is of the function that is shown. */
+  readonly #function: readonly HTMLElement[];
   /** The colours that the server sent, where they are none of the maps. */
   readonly #sentColours = el("option", { value: "sent" }, "default");
   readonly #range: RangeRow;
   readonly #undo = iconButton("Undo", icons.undo, "Ctrl+Z");
   readonly #redo = iconButton("Redo", icons.redo, "Ctrl+Shift+Z");
+  readonly #reset = iconButton("Reset the transfer function", icons.reset, "R");
   readonly #proxy = el("select", { id: "proxy" });
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
@@ -87,6 +91,11 @@ export class Panel {
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
     const label = (choice: ProxyChoice) => (choice === "auto" ? "automatic" : choice);
     this.#proxy.append(...PROXY_CHOICES.map((value) => el("option", { value }, label(value))));
+    this.#function = [
+      this.#editor.element,
+      this.#range.element,
+      el("div", { class: "row" }, labelled("map", "Colours", this.#map)),
+    ];
     this.#listen();
     this.element = el("aside", { class: "panel", "aria-label": "Controls" }, ...this.#sections());
   }
@@ -135,12 +144,33 @@ export class Panel {
     const shown = [transfer, sent, histogram, unit, scale];
     if (shown.every((part, i) => part === this.#transferShown[i])) return;
     this.#transferShown = shown;
+    this.#await(null);
     const { colours, range } = transfer;
     this.#editor.show(transfer, histogram, unit, scale);
     this.#sentColours.hidden = this.#sentColours.disabled = sent?.kind !== "stops";
     if (colours.kind === "map") this.#map.value = colours.name;
     else this.#map.value = sent && sameColours(colours, sent) ? "sent" : "link";
     this.#range.show(range, histogram, unit, scale);
+  }
+
+  /** Nothing is known of field `name`, and nothing of its function can be changed. */
+  showNoTransfer(name: string): void {
+    if (this.#transferShown.length === 1 && this.#transferShown[0] === name) return;
+    this.#transferShown = [name];
+    this.#await(name);
+    this.#editor.clear();
+    this.#range.clear();
+    this.#map.value = "";
+  }
+
+  #await(name: string | null): void {
+    this.#awaited.hidden = name === null;
+    setText(this.#awaited, name === null ? "" : `Waiting for ${isolated(name)}\u2026`);
+    // What is inert loses the focus to nowhere.
+    const hadFocus = this.#function.some((part) => part.contains(document.activeElement));
+    for (const part of this.#function) part.inert = name !== null;
+    this.#reset.setAttribute("aria-disabled", String(name !== null));
+    if (hadFocus && name !== null) this.#field.focus();
   }
 
   /** Not disabled: whoever undoes the last one by keyboard stays there. */
@@ -199,14 +229,14 @@ export class Panel {
   }
 
   #tools(): HTMLElement {
-    const reset = iconButton("Reset the transfer function", icons.reset, "R");
     this.#undo.addEventListener("click", () => this.#actions.undo());
     this.#redo.addEventListener("click", () => this.#actions.redo());
-    reset.addEventListener("click", () => this.#actions.resetTransfer());
-    return el("div", { class: "tools" }, this.#undo, this.#redo, reset);
+    this.#reset.addEventListener("click", () => this.#actions.resetTransfer());
+    return el("div", { class: "tools" }, this.#undo, this.#redo, this.#reset);
   }
 
   #sections(): readonly HTMLElement[] {
+    const [editor, range, map] = this.#function;
     return [
       el("header", {}, this.#title, this.#subtitle),
       this.#steering.element,
@@ -215,10 +245,10 @@ export class Panel {
         "section",
         {},
         el("div", { class: "title" }, el("h2", {}, "Transfer function"), this.#tools()),
-        this.#editor.element,
-        this.#range.element,
+        el("div", { class: "function" }, editor, this.#awaited),
+        range,
         this.#scaleRow,
-        el("div", { class: "row" }, labelled("map", "Colours", this.#map)),
+        map,
       ),
       section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
       section("Statistics", this.#statistics),

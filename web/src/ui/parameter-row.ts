@@ -16,6 +16,8 @@ export class ParameterRow {
   #parameter: ShownParameter;
   /** The user is about to give a value that is not to be overwritten. */
   #isEdited = false;
+  /** The simulation is there to be asked. */
+  #canAsk = false;
   /** A key is held down on the slider. */
   #isHeld = false;
 
@@ -60,9 +62,21 @@ export class ParameterRow {
     setText(this.#range, pending === null ? rangeWords(parameter) : `asked for ${pending}\u2026`);
     this.#told.hidden = maySteer;
     this.#slider.hidden = this.#number.hidden = !maySteer;
-    this.#slider.disabled = !canAsk || least === most;
-    this.#number.disabled = !canAsk;
+    this.#slider.disabled = least === most;
+    this.#allow(canAsk);
     if (!this.#isEdited) this.#showValue();
+  }
+
+  /** Its parameter is not there any more: what was about to be given is nobody's. */
+  retire(): void {
+    this.#allow(false);
+  }
+
+  /** Not disabled where it may not ask: browsers take the focus from what is, and what was half typed for entered. */
+  #allow(canAsk: boolean): void {
+    this.#canAsk = canAsk;
+    this.#number.readOnly = !canAsk;
+    for (const input of [this.#slider, this.#number]) input.setAttribute("aria-disabled", String(!canAsk));
   }
 
   #showValue(): void {
@@ -89,6 +103,7 @@ export class ParameterRow {
   #listen(): void {
     const [slider, number] = [this.#slider, this.#number];
     slider.addEventListener("input", () => {
+      if (!this.#canAsk) return this.#giveUp();
       this.#isEdited = true;
       const value = sliderValue(Number(slider.value), this.#parameter);
       number.value = String(value);
@@ -101,7 +116,8 @@ export class ParameterRow {
     });
     const letGo = () => {
       this.#isHeld = false;
-      if (this.#isEdited) this.#enter(number.value);
+      if (!this.#canAsk) this.#giveUp();
+      else if (this.#isEdited) this.#enter(number.value);
     };
     slider.addEventListener("keyup", letGo);
     slider.addEventListener("blur", letGo);
@@ -119,13 +135,13 @@ export class ParameterRow {
       else if (key === "Escape") this.#giveUp();
     });
     number.addEventListener("blur", () => {
-      if (!this.#isEdited) this.#showValue();
+      if (!this.#isEdited || !this.#canAsk) this.#giveUp();
     });
   }
 
-  /** Asks for what was entered, or says why it cannot be. */
+  /** Asks for what was entered, or says why it cannot be; while nobody is there to be asked, it stays as it is typed. */
   #enter(typed: string): void {
-    if (!this.#isEdited) return;
+    if (!this.#isEdited || !this.#canAsk) return;
     const problem = refusal(this.#parameter, typed);
     this.#showProblem(problem);
     if (problem !== null) return;

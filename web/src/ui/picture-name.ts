@@ -1,12 +1,13 @@
+import type { ShownState } from "../render/index";
 import type { SourceInfo } from "../wire/index";
 
-/** The name of the file that a picture is saved in: with labels and without are two. */
+/** The name of the file that the picture of what is shown is saved in: with labels and without are two. */
 export function pictureName(
   source: Pick<SourceInfo, "name" | "fields"> | null,
-  field: number,
-  step: number,
+  { field, step }: Pick<ShownState, "field" | "step">,
   withLabels: boolean,
 ): string {
-  const parts = [source?.name ?? "visapult", source?.fields[field]?.name ?? "field", String(step)];
+  const name = field === null ? undefined : source?.fields[field]?.name;
+  const parts = [source?.name ?? "visapult", name ?? "field", String(step ?? 0)];
   return `${[...parts, ...(withLabels ? [] : ["plain"])].join("-")}.png`;
 }

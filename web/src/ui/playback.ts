@@ -47,9 +47,9 @@ export class Playback {
     this.#next = next;
   }
 
-  /** Takes note of a frame; true if it shows another step than the one before. */
+  /** Takes note of a frame; true if it shows another step, or field, than the one before. */
   frame(shown: ShownState): boolean {
-    const another = this.#shown?.step !== shown.step;
+    const another = this.#shown?.step !== shown.step || this.#shown.field !== shown.field;
     this.#shown = shown;
     if (another) this.shownAt = performance.now();
     this.advance();

@@ -61,6 +61,15 @@ export class RangeRow {
     this.#showOffer(histogram && (offerOfAll(histogram, range, scale) ?? offerOfMost(histogram, range, scale)));
   }
 
+  /** There is no range; what is typed is forgotten. */
+  clear(): void {
+    this.#isEdited.fill(false);
+    this.#showProblem(null);
+    this.#showOffer(null);
+    setText(this.#unit, "");
+    for (const box of this.#boxes) box.value = box.defaultValue = box.title = "";
+  }
+
   #showOffer(offer: Offer | null): void {
     this.#offer = offer;
     this.#offerRow.hidden = offer === null;

@@ -7,7 +7,7 @@ import {
   type SteeringMessage,
 } from "../wire/index";
 import type { Absence } from "./freshness";
-import { numberOf } from "./numbers";
+import { commaWords, numberOf } from "./numbers";
 
 /** What the controls show of a simulation that can be steered. */
 export interface SteeringShown {
@@ -116,6 +116,8 @@ export class SteeringState {
 export function refusal(parameter: Parameter, typed: string): string | null {
   const { kind, least, most } = parameter;
   const name = printable(parameter.name);
+  const either = commaWords(typed);
+  if (either !== null) return either;
   const value = numberOf(typed);
   if (!Number.isFinite(value)) return `${name} takes a number, not \u201c${typed.trim()}\u201d`;
   if (value < least || value > most) return `${name} takes ${rangeWords(parameter)}, not ${value}`;

@@ -1,7 +1,7 @@
 import type { SteerAction } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 import { ParameterRow } from "./parameter-row";
-import type { ShownAction, SteeringShown } from "./steering-state";
+import type { ShownAction, ShownParameter, SteeringShown } from "./steering-state";
 
 type Button = HTMLButtonElement;
 
@@ -58,7 +58,7 @@ export class SteeringSection {
     if (steering === this.#shown && isOpen === this.#isOpen) return;
     [this.#shown, this.#isOpen] = [steering, isOpen];
     this.element.hidden = steering === null;
-    if (!steering) return;
+    if (!steering) return this.#makeRows([]);
     const canAsk = isOpen && steering.maySteer && steering.state !== "stopped" && steering.state !== "gone";
     this.#buttons.hidden = !steering.maySteer;
     this.#showState(steering, canAsk);
@@ -91,14 +91,17 @@ export class SteeringSection {
   #showParameters({ parameters, maySteer }: SteeringShown, canAsk: boolean): void {
     const isSame =
       parameters.length === this.#rows.length && parameters.every((parameter, i) => this.#rows[i].isFor(parameter));
-    if (!isSame) {
-      const set = (name: string, value: number) => this.#ask({ action: "set", name, value });
-      this.#rows = parameters.map((parameter, i) => new ParameterRow(`parameter-${i}`, parameter, set));
-      this.#parameters.replaceChildren(...this.#rows.map((row) => row.element));
-    }
+    if (!isSame) this.#makeRows(parameters);
     parameters.forEach((parameter, i) => {
       this.#rows[i].show(parameter, canAsk, maySteer);
     });
+  }
+
+  #makeRows(parameters: readonly ShownParameter[]): void {
+    for (const row of this.#rows) row.retire();
+    const set = (name: string, value: number) => this.#ask({ action: "set", name, value });
+    this.#rows = parameters.map((parameter, i) => new ParameterRow(`parameter-${i}`, parameter, set));
+    this.#parameters.replaceChildren(...this.#rows.map((row) => row.element));
   }
 
   /** Entries stay the same elements, so that only what is new is read out. */

@@ -1,8 +1,8 @@
-import { formatNumber } from "../render/index";
 import type { StepSpan } from "../wire/index";
 import { el, iconButton, setAttributes, setIcon, setText } from "./dom";
 import { icons } from "./icons";
 import { stridesOver } from "./playback";
+import { type StepTime, shownWords, sliderWords } from "./time-words";
 
 const SPEED = "Speed of playing: how many steps it goes on by";
 const FOLLOW = "Follow the newest step (L)";
@@ -44,6 +44,8 @@ export class Timeline {
   /** For who does not see the button change: it may have been a key. */
   readonly #spoken = el("span", { class: "spoken", role: "status" });
   #wasRunning: boolean | null = null;
+  /** The time that is shown, and that of the step before. */
+  #times: readonly [now: StepTime | null, before: StepTime | null] = [null, null];
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
 
   constructor(actions: TimelineActions) {
@@ -79,11 +81,20 @@ export class Timeline {
     this.#live.setAttribute("aria-pressed", String(step === null));
     this.#live.classList.toggle("gone", state.gone);
     this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;
-    const words = timeWords(state);
+    const words = shownWords(state, this.#timeBefore(state));
     // Whoever follows would be told each step.
     setAttributes(this.#text, { "aria-live": running ? "off" : "polite" });
     setText(this.#text, words);
-    this.#slider.setAttribute("aria-valuetext", words);
+    this.#slider.setAttribute("aria-valuetext", sliderWords(at, state.shownStep, words));
+  }
+
+  /** Takes note of the time that is shown; that of the step before, if there was one. */
+  #timeBefore({ shownStep: step, shownTime: time }: TimelineState): StepTime | null {
+    const [now, before] = this.#times;
+    if (step === null || !Number.isFinite(time)) return null;
+    if (now?.step === step) this.#times = [{ step, time }, before];
+    else this.#times = [{ step, time }, now];
+    return this.#times[1];
   }
 
   /** Whether it goes on, when that changes. */
@@ -107,13 +118,4 @@ export class Timeline {
     }
     this.#speed.value = String(stride);
   }
-}
-
-function timeWords(state: TimelineState): string {
-  if (state.shownStep === null) return "no step yet";
-  const time = Number.isFinite(state.shownTime)
-    ? ` \u00b7 t = ${formatNumber(state.shownTime, Math.abs(state.shownTime))}${state.timeUnit ? ` ${state.timeUnit}` : ""}`
-    : "";
-  const of = state.live ? "" : ` / ${state.steps.last}`;
-  return `step ${state.shownStep}${of}${time}`;
 }

@@ -105,6 +105,15 @@ export class TransferEditor {
     this.#drawPoints(transfer);
   }
 
+  /** There is no function to be edited. */
+  clear(): void {
+    this.#transfer = null;
+    this.#dragged = this.#touched = null;
+    for (const path of [this.#bars, this.#area, this.#line]) setAttributes(path, { d: "" });
+    this.#gradient.replaceChildren();
+    this.#handles.replaceChildren();
+  }
+
   #drawColours(transfer: TransferFunction): void {
     const stops = colourStops(transfer.colours);
     const marks = Array.from({ length: 33 }, (_, i) => {

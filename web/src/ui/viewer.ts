@@ -1,4 +1,4 @@
-import type { Camera, Painter, ShownState } from "../render/index";
+import type { Camera, LegendWords, Painter, ShownState } from "../render/index";
 import { type Colours, geometryOf, type Scale, type TransferFunction, transferToMessage } from "../volume/index";
 import {
   type ControlMessage,
@@ -11,7 +11,6 @@ import {
   type SourceInfo,
   type SteerAction,
   type StepSpan,
-  withUnit,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { Attention } from "./attention";
@@ -20,13 +19,13 @@ import { Eye } from "./eye";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { type ReadLink, readHash, writeHash } from "./hash";
+import { legendsOf } from "./legends";
 import type { LifelinesShown } from "./lifelines-state";
 import { absentStepWords, linkWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
 import { Playback, playsOn } from "./playback";
-import { scaleOf } from "./scales";
 import { type SteeringShown, SteeringState } from "./steering-state";
 
 /** What the controls show; a new object whenever something in it changes. */
@@ -74,6 +73,7 @@ export class Viewer {
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   /** Of the source's own fields: themselves, or their logarithms. */
   readonly #lastShown = new Map<number, number>();
+  #legends: readonly LegendWords[] = [];
   /** What the page was opened with. */
   readonly #link: ReadLink;
   #hashTimer: ReturnType<typeof setTimeout> | null = null;
@@ -261,7 +261,7 @@ export class Viewer {
 
   /** Asks something of the simulation; what comes of it is told by the server. */
   steer(action: SteerAction): void {
-    if (!this.#session.steer(action)) return;
+    if (this.#state.connection.kind !== "open" || !this.#session.steer(action)) return;
     this.#steering.ask(action);
     this.#notices.dismiss();
     this.#set({ steering: this.#steeringShown() });
@@ -362,6 +362,7 @@ export class Viewer {
     const same = this.#fields.begin(source, steps);
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
+    this.#legends = legendsOf(source.fields);
     const geometry = geometryOf(source.grid);
     this.#eye.fit(geometry.edges);
     this.painter.begin(welcome.groups, geometry, same);
@@ -485,11 +486,8 @@ export class Viewer {
   }
 
   #annotate(): void {
-    const { source, field, axes } = this.#state;
-    const info = source?.fields[linearField(source.fields, field)];
-    const scale = scaleOf(source?.fields ?? [], field);
-    const legendTitle = info ? withUnit(info) : null;
-    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legendTitle, scale, axes });
+    const { source, axes } = this.#state;
+    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legends: this.#legends, axes });
   }
 
   #saveHash(): void {

@@ -65,13 +65,14 @@ function withoutCollinear(points: readonly OpacityPoint[]): readonly OpacityPoin
 export function transferToMessage(transfer: TransferFunction): TransferFunctionMessage {
   const stops = colourStops(transfer.colours);
   const positions = [...stops.map((stop) => stop[0]), ...transfer.opacity.map((point) => point[0])];
-  const steps = new Set(jumps(transfer.opacity));
+  const edges = new Set([...jumps(stops), ...jumps(transfer.opacity)]);
   const unique = [...new Set(positions)].sort((a, b) => a - b);
   const points = unique.flatMap((s): TransferPoint[] => {
-    const colour = colourAt(stops, s);
-    if (!steps.has(s)) return [[s, ...colour, opacityAt(transfer.opacity, s)]];
-    const here = transfer.opacity.filter((point) => point[0] === s);
-    return [here[0], here[here.length - 1]].map((point): TransferPoint => [s, ...colour, point[1]]);
+    const after: TransferPoint = [s, ...colourAt(stops, s), opacityAt(transfer.opacity, s)];
+    if (!edges.has(s)) return [after];
+    const [stop, point] = [firstAt(stops, s), firstAt(transfer.opacity, s)];
+    const [, red, green, blue] = stop ?? after;
+    return [[s, red, green, blue, point?.[1] ?? after[4]], after];
   });
   return { range: transfer.range, points };
 }
@@ -217,7 +218,13 @@ function along(
   return values;
 }
 
-function jumps(points: readonly OpacityPoint[]): number[] {
+/** Of points at one place, that which ends what is below it. */
+function firstAt<P extends readonly [number, ...number[]]>(points: readonly P[], s: number): P | undefined {
+  return points.find((point) => point[0] === s);
+}
+
+/** Places with more than one point. */
+function jumps(points: readonly (readonly number[])[]): number[] {
   return points.filter((point, i) => i > 0 && points[i - 1][0] === point[0]).map((point) => point[0]);
 }
 

@@ -102,6 +102,22 @@ test("on a phone no words run into others, and of a long title both ends are kep
   expect(names.find((one) => one.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
 });
 
+test("a short axis, or one beside the legend, has two numbers, which do not run into each other", () => {
+  for (const [axis, a, b] of [
+    [0, [-0.04, -0.1, 0], [0.04, -0.1, 0]],
+    [1, [0.2, -0.06, 0], [0.2, 0.06, 0]],
+    [1, [-0.32, -0.1, 0], [-0.32, 0.15, 0]],
+  ] as const) {
+    const words = written("u", [edge(axis, a, b)]).filter(
+      ({ words, box }) => box[0] !== 37 && !Number.isNaN(Number(words)),
+    );
+    expect(words.length, JSON.stringify(words)).toBeGreaterThan(1);
+    for (const [i, { box }] of words.entries())
+      for (const { box: other } of words.slice(i + 1))
+        expect(box[2] <= other[0] || box[0] >= other[2] || box[3] <= other[1] || box[1] >= other[3]).toBe(true);
+  }
+});
+
 test("the name of an axis that is close to the lower border is whole, and one that is beyond it is not brought back", () => {
   const nameAt = (y: number) => written("u", [edge(0, [0, y, 0], [0.3, y, 0])]).find(({ words }) => words === "x")?.box;
   // Half of the picture's height is so far from its middle.

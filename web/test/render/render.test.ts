@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, lapseOf, newestOf, rangeHolds } from "../../src/render/selection";
-import { formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
+import { axisMarks, formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
 
 describe("camera", () => {
   test.each([
@@ -121,6 +121,24 @@ describe("numbers for people", () => {
     expect(words(0, 1e6, 2)).toEqual(["0", "5e5", "1e6"]);
     expect(words(0, 6.1442e-6, 3)).toEqual(["0", "5e\u22126"]);
     expect(words(-1, 1, 4)).toEqual(["\u22121", "\u22120.5", "0", "0.5", "1"]);
+  });
+
+  test("along an axis are round numbers, ever closer ones where those are too few, and both ends", () => {
+    const words = (lo: number, hi: number, length: number) =>
+      [...axisMarks(lo, hi, length)].map((marks) => marks.map((mark) => mark.words));
+    expect(words(0, 40, 300)[0]).toEqual(["0", "10", "20", "30", "40"]);
+    expect(words(1005, 1045, 70)[0]).toEqual(["1020", "1040"]);
+    expect(words(205, 235, 50)).toEqual([["220"], ["205", "235"]]);
+    expect(words(205, 234, 61)).toEqual([["220"], ["210", "220", "230"], ["205", "234"]]);
+    expect(words(3, 3, 100)[0]).toEqual(["3"]);
+    for (const length of [24, 60, 110, 119, 130, 500])
+      for (const [lo, hi] of [
+        [1005, 1045],
+        [205, 235],
+        [0.13, 63.5],
+        [-7e-6, 1e-7],
+      ])
+        expect(new Set(words(lo, hi, length).at(-1)).size, `${lo} to ${hi}`).toBe(2);
   });
 
   test("the ends of a scale are told, and no number runs into another", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type LinkState, readHash, writeHash } from "../../src/ui/hash";
 import type { LinkedTransfer } from "../../src/ui/link-transfer";
 import { absentStepWords, linkWords } from "../../src/ui/link-words";
-import type { ColourMapName, TransferFunction } from "../../src/volume/index";
+import { type ColourMapName, type TransferFunction, transferToMessage } from "../../src/volume/index";
 
 const transfer = (name: ColourMapName): TransferFunction => ({
   range: [0, 0.125],
@@ -174,6 +174,28 @@ describe("what a link says in vain", () => {
     expect(absentStepWords(1, steps, true, false)).toBe("Step 1 is gone: following the newest.");
     expect(absentStepWords(9, steps, true, true)).toBe("Step 9 is gone: following the newest.");
   });
+});
+
+test("all stops and points of a link are taken, or none and that is told", () => {
+  const places = (count: number) => Array.from({ length: count }, (_, i) => (i / count).toFixed(4));
+  const map = (count: number) =>
+    `map=${places(count)
+      .map((s) => `${s},${s},0,1`)
+      .join(";")}`;
+  const opacity = (count: number) =>
+    `opacity=${places(count)
+      .map((s) => `${s},${s}`)
+      .join(";")}`;
+  const most = readHash(`#${map(192)}&${opacity(64)}`);
+  expect(most.unusable).toEqual([]);
+  const { colours, opacity: points } = most.transfer ?? {};
+  if (colours?.kind !== "stops" || !points) throw new Error("the link has stops and points");
+  expect([colours.stops.length, points.length]).toEqual([192, 64]);
+  // What the server takes at most.
+  const whole: TransferFunction = { range: [0, 1], colours, opacity: points };
+  expect(transferToMessage(whole).points.length).toBeLessThanOrEqual(256);
+  for (const more of [map(193), opacity(65)])
+    expect(readHash(`#${more}`)).toMatchObject({ transfer: null, unusable: [more] });
 });
 
 test("keys that no link has are told, those of other fields are none", () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   type BoxOfBricks,
   BrickJoiner,
+  type Colours,
   ColourTable,
   emptyDistances,
   geometryOf,
@@ -258,6 +259,49 @@ describe("transfer function", () => {
     ] as const;
     const message = transferToMessage({ range: [0, 1], colours: { kind: "map", name: "gray" }, opacity });
     expect(message.points.map((point) => [point[0], point[4]])).toEqual(opacity.map((point) => [...point]));
+  });
+
+  test("a sharp edge of colour keeps both its sides, where opacity has one as well and where it has none", () => {
+    const colours: Colours = {
+      kind: "stops",
+      stops: [
+        [0, 0, 0, 1],
+        [0.5, 0, 0, 1],
+        [0.5, 1, 0, 0],
+        [1, 1, 0, 0],
+      ],
+    };
+    const smooth = transferToMessage({
+      range: [0, 1],
+      colours,
+      opacity: [
+        [0, 0],
+        [1, 1],
+      ],
+    });
+    expect(smooth.points).toEqual([
+      [0, 0, 0, 1, 0],
+      [0.5, 0, 0, 1, 0.5],
+      [0.5, 1, 0, 0, 0.5],
+      [1, 1, 0, 0, 1],
+    ]);
+    const both = transferToMessage({
+      range: [0, 1],
+      colours,
+      opacity: [
+        [0, 0],
+        [0.5, 0],
+        [0.5, 0.3],
+        [0.5, 1],
+        [1, 1],
+      ],
+    });
+    expect(both.points).toEqual([
+      [0, 0, 0, 1, 0],
+      [0.5, 0, 0, 1, 0],
+      [0.5, 1, 0, 0, 1],
+      [1, 1, 0, 0, 1],
+    ]);
   });
 
   test("a constant field is in the middle of its empty range", () => {
