@@ -164,7 +164,6 @@ impl Receiver {
         }
         // Who is left out speaks of what the others did before.
         let is_behind = rank.is_some_and(|rank| state.links[rank].is_behind);
-        let ranks = state.present().count();
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
                 let joined = join(&mut state, &self.options, *declaration, session)?;
@@ -190,12 +189,12 @@ impl Receiver {
                 state.keep_finished(self.options.history_bytes);
             }
             (FromPublisher::Ready { sequence, at, why }, Some(rank)) if !is_behind => {
-                if let Some(commit) = state.desk.on_ready(rank, sequence, at, why, ranks) {
-                    state.tell(&FromBackEnd::Commit(commit));
-                }
+                state.desk.on_ready(rank, sequence, at, why);
+                state.tell_decided();
             }
             (FromPublisher::Steered { sequence, at, why }, Some(rank)) if !is_behind => {
-                state.desk.on_steered(rank, sequence, at, why, ranks);
+                state.desk.on_steered(rank, sequence, at, why);
+                state.tell_decided();
             }
             (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
             // The head says it for all.

@@ -226,7 +226,14 @@ impl Shared {
 
     /// A back end has heard all ranks.
     pub(super) fn on_commit(&self, from: usize, commit: Commit) {
-        lock(&self.steered).helm.commit(from, commit);
+        let answer = lock(&self.steered).helm.commit(from, commit);
+        self.steered_changed.ring();
+        self.answer(answer);
+    }
+
+    /// A back end has left.
+    pub(super) fn on_leave(&self, from: usize) {
+        lock(&self.steered).helm.let_go(from);
         self.steered_changed.ring();
     }
 

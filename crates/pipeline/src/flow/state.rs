@@ -210,13 +210,22 @@ impl State {
         let at = self.newest().map_or(0, |newest| newest.saturating_add(2 + ahead));
         // A single step would stop a rank that is behind where it is; all else takes effect once it has come to the step.
         let is_for_all = action != Action::Step;
-        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at)?);
+        let asked = (0..self.links.len()).filter(|&rank| self.links[rank].is_present()).collect();
+        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at, asked)?);
         if is_for_all {
             self.tell(&steer);
         } else {
             self.tell_present(&steer);
         }
+        self.tell_decided();
         Ok(())
+    }
+
+    /// Tells all ranks before which step that is done of which they have spoken.
+    pub(super) fn tell_decided(&mut self) {
+        for commit in self.desk.take_decided() {
+            self.tell(&FromBackEnd::Commit(commit));
+        }
     }
 
     /// A rank of a paused simulation has been given a signal: all go on, for what it does then the others may have a part in.

@@ -101,6 +101,7 @@ impl Subscriber {
         });
         dial_also(shared, number, &[]);
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
+        shared.on_leave(number);
         why
     }
 

@@ -174,6 +174,8 @@ impl State {
             return;
         }
         self.comings += 1;
+        self.desk.on_leave(rank);
+        self.tell_decided();
         self.open_wants.clear();
         if self.crew.is_some() {
             // Other processes wait for what comes of each step.
