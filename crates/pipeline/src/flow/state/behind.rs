@@ -292,6 +292,29 @@ mod tests {
         assert_eq!(scene.state.name_apart(), None);
     }
 
+    /// The ranks wait until each of their steps is taken.
+    fn waiting() -> Scene {
+        let mut scene = Scene::at(40);
+        scene.state.declared.as_mut().unwrap().first.every = true;
+        scene
+    }
+
+    #[test]
+    fn who_waits_is_asked_for_more_when_another_leaves_in_the_middle_of_all_that_was_asked_for() {
+        let mut scene = waiting();
+        scene.state.convoy.span_before = Some(visapult_volume::StepSpan { first: 40, last: 40 });
+        scene.state.ask_ahead();
+        let asked: Vec<StepIndex> = scene.state.asked.keys().copied().collect();
+        for &step in &asked {
+            let assembly = scene.state.assembly(step).unwrap();
+            [0, 2].into_iter().for_each(|rank| assembly.give_up(rank));
+            assert!(assembly.waits_for(1));
+        }
+        scene.leave(1);
+        assert!(!asked.is_empty() && !scene.state.asked.is_empty());
+        assert!(asked.iter().all(|&step| !scene.state.is_waited_for(step)), "they cannot be whole");
+    }
+
     #[test]
     fn a_simulation_that_is_started_anew_begins_a_run_though_its_ranks_come_one_by_one() {
         for lingering in 0..3 {

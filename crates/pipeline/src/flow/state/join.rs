@@ -191,6 +191,8 @@ impl State {
         }
         self.keep_finished(options.history_bytes);
         self.tell_apart(options);
+        // What it leaves unfinished is no longer asked for, and those that are there may wait to be asked.
+        self.ask_ahead();
     }
 
     /// What viewers may change is what rank 0 says.
