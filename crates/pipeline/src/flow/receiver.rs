@@ -130,7 +130,7 @@ impl Receiver {
                     rank.ok_or("it offers pieces before it has said what it publishes")?;
                     held.push(offer);
                 }
-                Ok(None) => {}
+                Ok(None) => self.let_go_of_who_waits(),
                 Err(cause) => {
                     // What had arrived before it ended counts.
                     rank.iter().for_each(|rank| self.finish(*rank, &mut under_way));
@@ -150,6 +150,17 @@ impl Receiver {
             }
         }
         Ok(())
+    }
+
+    /// Ranks that wait for others that do not come go on.
+    fn let_go_of_who_waits(&self) {
+        let mut state = self.lock();
+        if state.let_go_of_who_waits(Instant::now()) && !state.is_hand() {
+            let missing = state.missing().unwrap_or_else(|| "another process of the back end is not ready".to_owned());
+            tracing::warn!(
+                "{missing}; every step is to arrive, and none can be whole: the ranks that are there go on meanwhile"
+            );
+        }
     }
 
     pub(super) fn on_note(
@@ -285,7 +296,8 @@ impl Receiver {
             if ranks > dialled {
                 return format!("it has {ranks} ranks: give the URLs of all, not of {dialled} alone");
             }
-            format!("after {} s {there} of {ranks} ranks have said what they publish", limit.as_secs())
+            let missing = state.missing().unwrap_or_else(|| format!("{there} of {ranks} ranks are there"));
+            format!("after {} s {missing}", limit.as_secs())
         })))
     }
 

@@ -3,6 +3,7 @@
 mod alike;
 mod asking;
 mod behind;
+mod gathering;
 mod join;
 mod pace;
 
@@ -24,6 +25,7 @@ use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
 use alike::Alike;
+use gathering::Gathering;
 pub(super) use join::join;
 use pace::{MOST_LEAD, Pace};
 
@@ -66,6 +68,7 @@ pub(super) struct State {
     /// When all ranks were there for the first time.
     gathered: Option<Instant>,
     pub(super) last_gone: Option<StepIndex>,
+    gathering: Gathering,
     /// It was said that ranks are far apart.
     is_apart_named: bool,
     /// It was said that ranks declare what does not go together.

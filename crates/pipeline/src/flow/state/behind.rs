@@ -150,8 +150,8 @@ impl State {
     }
 }
 
-/// A program that waits until each of its steps is taken goes on where only later ones are wanted.
-fn let_go(session: &Session) {
+/// A program that waits until each of its steps is taken goes on where only later ones are wanted, until others are.
+pub(super) fn let_go(session: &Session) {
     let want = FromBackEnd::Want(Want { step: StepIndex::MAX, or_newer: false, fields: Vec::new() });
     // A session that has ended is noticed by its thread.
     let _ = session.note(&note(&want));
@@ -159,6 +159,8 @@ fn let_go(session: &Session) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use visapult_ripp_net::{Clients, Listener, ListenerOptions, Mode, Options, Trust};
     use visapult_volume::{FieldInfo, Grid, ScalarType};
 
@@ -313,6 +315,39 @@ mod tests {
         scene.leave(1);
         assert!(!asked.is_empty() && !scene.state.asked.is_empty());
         assert!(asked.iter().all(|&step| !scene.state.is_waited_for(step)), "they cannot be whole");
+    }
+
+    #[test]
+    fn who_waits_is_let_go_once_where_others_do_not_come() {
+        let mut scene = waiting();
+        scene.leave(1);
+        let now = Instant::now();
+        assert!(!scene.state.let_go_of_who_waits(now), "it may come back");
+        let later = now + Duration::from_secs(60);
+        assert!(scene.state.let_go_of_who_waits(later) && !scene.state.let_go_of_who_waits(later));
+        scene.join(1, Some(40)).unwrap();
+        assert!(!scene.state.let_go_of_who_waits(later + Duration::from_secs(60)), "all are there, and are asked");
+    }
+
+    #[test]
+    fn ranks_that_do_not_come_are_named_with_what_may_be_wrong() {
+        let mut scene = Scene::at(40);
+        scene.state = State::new(usize::MAX, None);
+        assert_eq!(scene.state.missing(), None);
+        scene.join(0, None).unwrap();
+        let now = Instant::now();
+        assert_eq!(scene.state.name_missing(now), None, "they are on their way");
+        let said = scene.state.name_missing(now + Duration::from_secs(60)).unwrap();
+        assert!(
+            said.starts_with("1 of 3 ranks are there, ranks 1, 2 are missing") && said.contains("VISAPULT_URL"),
+            "{said}"
+        );
+        scene.join(2, None).unwrap();
+        scene.state.trouble = Some("blocks overlap".to_owned());
+        let said = scene.state.missing().unwrap();
+        assert!(said.contains("rank 1 is missing") && said.ends_with("blocks overlap"), "{said}");
+        scene.join(1, None).unwrap();
+        assert_eq!(scene.state.missing(), None);
     }
 
     #[test]
