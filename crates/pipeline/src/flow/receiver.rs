@@ -189,7 +189,7 @@ impl Receiver {
                 state.links[rank].on_newest(newest);
                 state.tell_apart(&self.options);
                 if !state.is_hand() {
-                    let lines = [state.name_left_out(), state.name_apart()];
+                    let lines = [state.name_left_out(), state.name_apart(Instant::now())];
                     lines.into_iter().flatten().for_each(|line| tracing::warn!("{line}"));
                 }
             }

@@ -25,6 +25,7 @@ use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
 use alike::Alike;
+pub(super) use behind::Apart;
 use gathering::Gathering;
 pub(super) use join::join;
 use pace::{MOST_LEAD, Pace};
@@ -69,8 +70,8 @@ pub(super) struct State {
     gathered: Option<Instant>,
     pub(super) last_gone: Option<StepIndex>,
     gathering: Gathering,
-    /// It was said that ranks are far apart.
-    is_apart_named: bool,
+    /// Ranks that seem to be far apart.
+    pub(super) apart: Apart,
     /// It was said that ranks declare what does not go together.
     is_unlike_named: bool,
     pub(super) desk: Desk,
@@ -128,13 +129,17 @@ pub(super) struct Link {
     pub(super) is_late: bool,
     /// Steps.
     rate: Meter,
+    /// When it has last told its newest step.
+    heard: Option<Instant>,
 }
 
 impl Link {
     /// The rank has come to a step.
     pub(super) fn on_newest(&mut self, newest: StepIndex) {
         let steps = newest.saturating_sub(self.newest.unwrap_or(newest));
-        self.rate.add(steps as f64, Instant::now());
+        let now = Instant::now();
+        self.rate.add(steps as f64, now);
+        self.heard = Some(now);
         self.newest = self.newest.max(Some(newest));
         self.first = self.first.or(self.newest);
     }
