@@ -106,7 +106,8 @@ typedef struct visapult_counts {
 extern "C" {
 #endif // __cplusplus
 
-// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call.
+// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call. In a thread
+// that ends, as in what atexit calls, messages are gone.
 const char *visapult_last_error(void);
 
 // Begins a declaration: one rank that owns the whole grid, spacing 1, origin 0, no field.
