@@ -106,17 +106,21 @@ typedef struct visapult_counts {
 extern "C" {
 #endif // __cplusplus
 
-// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call.
+// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call. In a thread
+// that ends, as in what atexit calls, messages are gone.
 const char *visapult_last_error(void);
 
 // Begins a declaration: one rank that owns the whole grid, spacing 1, origin 0, no field.
 //
-// `name` is what viewers see. `size` has 3 values: samples of the whole grid along x, y, z. Free it with visapult_declare_free.
+// `name` is what viewers see. `size` has 3 values: samples of the whole grid along x, y, z. Where a call that declares a part is refused, the
+// declaration is not published. Free it with visapult_declare_free.
 struct visapult_declaration *visapult_declare(const char *name,
                                               const int64_t *size);
 
-// This process is rank `rank` (from 0) of `ranks`. The boxes of all ranks tile the grid.
-int32_t visapult_declare_rank(struct visapult_declaration *declaration, int32_t rank, int32_t ranks);
+// This process is rank `rank` (from 0) of `ranks`. The boxes of all ranks tile the grid: ranks without samples do not publish, and are not counted.
+int32_t visapult_declare_rank(struct visapult_declaration *declaration,
+                              int32_t rank,
+                              int32_t ranks);
 
 // The box that this rank owns: its first sample in the whole grid, and its samples along x, y, z (3 values each), without ghost layers.
 int32_t visapult_declare_box(struct visapult_declaration *declaration,

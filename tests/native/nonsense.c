@@ -45,7 +45,6 @@ static void declaring(void) {
   REFUSED(visapult_declare_parameter(it, " ", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter has no name");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");
   REFUSED(visapult_declare_range(it, 0, 0, 1), "no field 0");
-  NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "0 fields");
   if (visapult_declare_field(it, "p", NULL, VISAPULT_FLOAT32) != 0) wrong++;
   REFUSED(visapult_declare_field(it, "p", NULL, VISAPULT_FLOAT32), "a field p already");
   REFUSED(visapult_declare_range(it, 0, 1, 0), "no range");
@@ -55,11 +54,24 @@ static void declaring(void) {
   REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_INTEGER, 0, 1, 0.5), "whole numbers");
   if (visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5) != 0) wrong++;
   REFUSED(visapult_declare_parameter(it, "c", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter c already");
-  NO_OBJECT(visapult_publish_listen(it, "here", NULL), "\"here\"");
-  NO_OBJECT(visapult_publish_dial(it, "http://x"), "ripp://");
+  /* For a program that does not look: what is put would not be what is declared. */
+  NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "refused: visapult_declare_rank: rank 1 of 1");
+  NO_OBJECT(visapult_publish_dial(it, NULL), "refused: visapult_declare_rank: rank 1 of 1");
   NO_OBJECT(visapult_publish_dial(NULL, NULL), "declaration is NULL");
   visapult_declare_free(it);
   visapult_declare_free(NULL);
+}
+
+static void opening(void) {
+  int64_t size[3] = {8, 4, 2};
+  visapult_declaration *it = visapult_declare("x", size);
+  NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "0 fields");
+  if (visapult_declare_field(it, "p", NULL, VISAPULT_FLOAT32) != 0) wrong++;
+  NO_OBJECT(visapult_publish_listen(it, "here", NULL), "\"here\"");
+  NO_OBJECT(visapult_publish_dial(it, "http://x"), "ripp://");
+  if (visapult_declare_rank(it, 1, 2)) wrong++;
+  NO_OBJECT(visapult_publish_listen(it, "127.0.0.1:0", NULL), "visapult_declare_box");
+  visapult_declare_free(it);
 }
 
 static void publishing(void) {
@@ -127,6 +139,7 @@ static void unsteered(void) {
 
 int main(void) {
   declaring();
+  opening();
   publishing();
   unsteered();
   off();

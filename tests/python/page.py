@@ -66,6 +66,10 @@ class Page:
         """Asks for a field to be shown."""
         self._send(VIEW, FIRST_VIEW | {"sequence": FIRST_VIEW["sequence"] + 1, "field": field})
 
+    def send_steer(self, action: str, **more: object) -> None:
+        """Asks for something, and waits for nothing."""
+        self._send(STEER, {"action": action} | more)
+
     def value(self, name: str) -> float:
         """A parameter as the server tells it."""
         return next(it["value"] for it in self.steering["parameters"] if it["name"] == name)
@@ -74,7 +78,7 @@ class Page:
         """Asks for something, and waits until it is done; before which step it was."""
         self.until(lambda: self.steering, "a word on steering")
         before = len(self.steering["log"])
-        self._send(STEER, {"action": action} | more)
+        self.send_steer(action, **more)
         self.until(lambda: len(self.steering["log"]) > before, f"{action} in the log")
         self.until(lambda: self.steering["log"][before]["at"] is not None or self.steering["log"][before]["problem"], action)
         done = self.steering["log"][before]
@@ -84,7 +88,7 @@ class Page:
     def refused(self, action: str, **more: object) -> str:
         """Asks for something that is refused; with which reason."""
         before = len(self.notices)
-        self._send(STEER, {"action": action} | more)
+        self.send_steer(action, **more)
         self.until(lambda: len(self.notices) > before, f"a reason why not to {action}")
         return self.notices[before]
 

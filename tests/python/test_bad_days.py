@@ -241,3 +241,51 @@ def test_ranks_that_do_not_fit_those_that_are_there_are_refused(simulation: Simu
     assert "overlaps" in simulation.warns("overlaps")
     comes_on(url)
     assert [one.process.poll() for one in (ranks[0], more, other)] == [None] * 3
+
+
+EVERY_RANK = """
+import sys, time
+import numpy as np
+import visapult
+
+url, rank, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+block = ((12 * rank, 0, 0), (12 * rank + 12, 16, 16))
+with visapult.Publisher(name="run", size=(24, 16, 16), fields=["p"], block=block, rank=rank, ranks=2, delivery="every", url=url) as p:
+    for step in range(steps):
+        p.publish(step, p=np.full((16, 16, 12), step, np.float32))
+        if step in (2, 40):
+            print("step", step, flush=True)
+        time.sleep(0.005)
+    sys.stdin.readline()
+"""
+
+
+def test_a_rank_whose_every_step_is_to_arrive_goes_on_when_another_has_left(simulation: Simulation) -> None:
+    first, second = (simulation.start(sys.executable, "-c", EVERY_RANK, simulation.url, rank, 400 - 390 * rank, **simulation.own) for rank in range(2))
+    page = Page(simulation.back_end.line())
+    # Steps that the second never does have been asked for by then.
+    page.newest_beyond(8)
+    second.go_on()
+    assert second.end()[0] == 0
+    assert [first.line(), first.line()] == ["step 2", "step 40"]
+    first.go_on()
+    code, _, err = first.end()
+    assert code == 0, err
+    page.until(lambda: page.steps["last"] == 399, "the last step")
+    page.close()
+
+
+def test_a_rank_whose_every_step_is_to_arrive_goes_on_where_another_does_not_come(simulation: Simulation) -> None:
+    first = simulation.start(sys.executable, "-c", EVERY_RANK, simulation.url, 0, 10_000, **simulation.own)
+    url = simulation.back_end.line()
+    page = Page(url)
+    missing = "1 of 2 ranks are there, rank 1 is missing"
+    page.until(lambda: any(missing in notice for notice in page.notices), "that a rank is missing")
+    assert "VISAPULT_URL" in simulation.warns(missing)
+    assert "the ranks that are there go on meanwhile" in simulation.warns("every step is to arrive")
+    assert [first.line(), first.line()] == ["step 2", "step 40"]
+    assert "a step waits until the back end asks for it" in says(first, "rank 0: ")
+    # From here on both are asked for each of their steps.
+    simulation.start(sys.executable, "-c", EVERY_RANK, simulation.url, 1, 10_000, **simulation.own)
+    comes_on(url)
+    page.close()

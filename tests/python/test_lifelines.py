@@ -104,6 +104,26 @@ def test_lifelines_go_from_the_sources_put_up_and_say_why_the_network_was_idle(t
     assert all(stage in drawn for stage in ("source put", "piece sent", "receive"))
 
 
+AGAIN = """
+import numpy as np
+import visapult
+for steps in (30, 5, 2):
+    with visapult.Publisher(name="again", size=(8, 8, 8), fields=["p"], listen="127.0.0.1:0") as p:
+        for step in range(steps):
+            p.publish(step, p=np.zeros((8, 8, 8)))
+"""
+
+
+def test_each_publisher_of_a_program_writes_a_trace_of_its_own(start, tmp_path: Path) -> None:  # noqa: F811
+    pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+    code, _, said = start(sys.executable, "-c", AGAIN, XDG_CONFIG_HOME=str(tmp_path), VISAPULT_TRACE=str(tmp_path / "run.json")).end()
+    assert code == 0
+    for name, steps in [("run.json", 30), ("run-2.json", 5), ("run-3.json", 2)]:
+        put = [event for event in events(tmp_path / name) if event["name"] == "source put"]
+        assert len(put) == steps, name
+        assert (f"this one writes {tmp_path / name}" in said) == (name != "run.json"), said
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("file", ["/dev/full", "/no/such/folder/run.json"])
 def test_a_program_goes_on_publishing_where_its_trace_cannot_be_written(start, tmp_path: Path, file: str) -> None:  # noqa: F811

@@ -119,6 +119,17 @@ def test_nonsense_is_refused_and_said(start, tmp_path: Path) -> None:
     assert unsteered.startswith("visapult: step 4 is begun, and steer (visapult_steer) was not called before it"), err
 
 
+def test_calls_that_fail_while_a_program_ends_say_so_and_do_not_abort_it(start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "ends.c", tmp_path / "ends", "cc", "-pthread")
+    code, out, err = start(program, XDG_CONFIG_HOME=str(tmp_path)).end()
+    assert (code, err) == (0, ""), out
+    said = dict(line.split(": ", 1) for line in out.splitlines())
+    assert list(said) == ["thread", "end of a thread", "main", "exit"]
+    assert all(text.startswith("-1 ") and len(text) > 10 for text in said.values()), out
+    assert "publisher is NULL" in said["thread"]
+    assert "publisher is NULL" in said["main"]
+
+
 def test_signals_are_the_programs_own(start, look, tmp_path: Path) -> None:
     program = compile_c(ROOT / "tests" / "native" / "signals.c", tmp_path / "signals")
     running = start(program, XDG_CONFIG_HOME=str(tmp_path))

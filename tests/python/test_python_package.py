@@ -1,6 +1,7 @@
 """The Python package: what it publishes arrives as it was, and what makes no sense is refused."""
 
 import ast
+import ctypes
 import inspect
 import os
 import signal
@@ -243,6 +244,17 @@ class NamedAxes:
 
     def __init__(self, values: np.ndarray) -> None:
         self.dtype, self.shape = values.dtype, values.shape
+
+
+def test_arrays_of_ctypes_are_published_where_they_lie(volume: np.ndarray, tmp_path: Path) -> None:
+    nz, ny, nx = volume.shape
+    array = (ctypes.c_float * nx * ny * nz).from_buffer_copy(np.ascontiguousarray(volume, np.float32))
+    with publisher(volume) as p:
+        p.publish(0.0, p=array)
+        assert picture(p.url, tmp_path) == picture_of_file(volume, tmp_path)
+        short = (ctypes.c_float * nx * ny * (nz - 1))()
+        with pytest.raises(visapult.ArrayError, match="has shape"):
+            p.publish(1.0, p=short)
 
 
 def test_what_a_mask_hides_is_missing(volume: np.ndarray, tmp_path: Path) -> None:

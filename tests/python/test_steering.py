@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,31 @@ with visapult.Publisher(name="warned", size=(16, 16, 16), fields=["p"], paramete
         step += 1
         time.sleep(0.02)
     print(f"kept {step} steps")
+"""
+
+
+# Ranks that wait for each other in steer alone.
+RANK = """
+import sys, time
+import numpy as np
+import visapult
+
+rank = int(sys.argv[1])
+block = ((12 * rank, 0, 0), (12 * rank + 12, 16, 16))
+speed = visapult.Parameter("speed", 0, least=0, most=1)
+with visapult.Publisher(name="run", size=(24, 16, 16), fields=["p"], block=block, rank=rank, ranks=2, parameters=[speed], url=sys.argv[2]) as publisher:
+    step = 0
+    while True:
+        before = publisher.parameters["speed"]
+        goes_on = publisher.steer()
+        if publisher.parameters["speed"] != before:
+            print("changed before", step, flush=True)
+        if not goes_on:
+            break
+        publisher.publish(step, p=np.zeros((16, 16, 12), np.float32))
+        step += 1
+        time.sleep(0.01)
+print("stopped before", step)
 """
 
 
@@ -88,6 +114,34 @@ def test_four_ranks_are_steered_before_the_same_step(start, waves, mpi: str, loo
     code, out, err = ranks.end()
     assert code == 0, err
     assert out.startswith(f"{stopped} steps in")
+
+
+def test_a_rank_that_stands_still_while_viewers_ask_does_as_the_others(start, tmp_path: Path) -> None:
+    pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+    own = {"XDG_CONFIG_HOME": str(tmp_path)}
+    back_end = start(VISAPULT, "backend", "--listen", "127.0.0.1:0", "--port", 0, "--no-open", **own)
+    url = back_end.line()
+    ranks = [start(sys.executable, "-c", RANK, rank, url, **own) for rank in range(2)]
+    page = Page(back_end.line())
+    page.until(lambda: page.steps.get("last", 0) > 5, "steps")
+
+    def done(count: int) -> dict:
+        page.until(lambda: page.steering["log"][count - 1]["at"] is not None or page.steering["log"][count - 1]["problem"], "that it is done")
+        return page.steering["log"][count - 1]
+
+    for count, (action, more) in enumerate([("set", {"name": "speed", "value": 0.5}), ("stop", {})], 1):
+        ranks[1].process.send_signal(signal.SIGSTOP)
+        page.send_steer(action, **more)
+        page.until(lambda count=count: len(page.steering["log"]) == count, "the action in the log")  # type: ignore[misc]
+        # The point of the test: a rank that stands still for longer than anybody is patient.
+        time.sleep(3)
+        ranks[1].process.send_signal(signal.SIGCONT)
+        assert done(count)["problem"] is None
+    page.close()
+    changed, stopped = page.steering["log"][0]["at"], page.steering["log"][1]["at"]
+    for rank in ranks:
+        code, out, err = rank.end()
+        assert (code, out) == (0, f"changed before {changed}\nstopped before {stopped}\n"), err
 
 
 def go_on_for(number: signal.Signals, page: Page, program: Running, rank: int, process: int) -> None:

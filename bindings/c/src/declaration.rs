@@ -48,6 +48,27 @@ pub const VISAPULT_CELL: i32 = 1;
 #[derive(Clone, Debug)]
 pub struct Declaration {
     pub(crate) options: PublisherOptions,
+    /// The first of its calls that was refused, for a program that does not look.
+    refused: Option<String>,
+}
+
+impl Declaration {
+    /// What is to be published.
+    ///
+    /// # Errors
+    /// If a part of it was refused, or one rank of several owns all.
+    pub(crate) fn complete(&self) -> Result<&PublisherOptions, Failure> {
+        if let Some(refused) = &self.refused {
+            return Err(Failure::WrongCall(format!("a part of the declaration was refused: {refused}; begin another")));
+        }
+        let PublisherOptions { ranks, block, grid, .. } = &self.options;
+        if *ranks > 1 && *block == grid.bounds() {
+            return Err(Failure::WrongCall(format!(
+                "one of {ranks} ranks owns the whole grid: visapult_declare_box says which part is its own"
+            )));
+        }
+        Ok(&self.options)
+    }
 }
 
 /// By their numbers in the header, with what follows `VISAPULT_` in their names there.
@@ -79,7 +100,8 @@ pub(crate) fn scalar_type(number: i32) -> Result<ScalarType, Failure> {
 
 /// Begins a declaration: one rank that owns the whole grid, spacing 1, origin 0, no field.
 ///
-/// `name` is what viewers see. `size` has 3 values: samples of the whole grid along x, y, z. Free it with visapult_declare_free.
+/// `name` is what viewers see. `size` has 3 values: samples of the whole grid along x, y, z. Where a call that declares a part is refused, the
+/// declaration is not published. Free it with visapult_declare_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64) -> *mut Declaration {
     object("visapult_declare", || {
@@ -104,11 +126,11 @@ pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64)
             delivery: Delivery::Newest,
             session: Options::default(),
         };
-        Ok(Declaration { options })
+        Ok(Declaration { options, refused: None })
     })
 }
 
-/// This process is rank `rank` (from 0) of `ranks`. The boxes of all ranks tile the grid.
+/// This process is rank `rank` (from 0) of `ranks`. The boxes of all ranks tile the grid: ranks without samples do not publish, and are not counted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_declare_rank(declaration: *mut Declaration, rank: i32, ranks: i32) -> i32 {
     change("visapult_declare_rank", declaration, |options| {
@@ -138,7 +160,8 @@ pub unsafe extern "C" fn visapult_declare_box(
         if block.is_empty() || !options.grid.bounds().contains(&block) {
             let grid = options.grid.size;
             return Err(Failure::WrongCall(format!(
-                "box {block} is empty or leaves the grid of {grid:?} samples: give its offset, counted from 0, and its size"
+                "box {block} is empty or leaves the grid of {grid:?} samples: give its offset, counted from 0, and its size; a rank without samples does not publish, \
+                 and is not counted among the ranks"
             )));
         }
         options.block = block;
@@ -271,7 +294,12 @@ pub(crate) fn change(
         // SAFETY: null, or made by `visapult_declare` and used by one thread at a time, as the header asks for.
         unsafe { borrow(declaration, "declaration")? };
         // SAFETY: as above, and found not to be null.
-        change(unsafe { &mut (*declaration).options })
+        let declaration = unsafe { &mut *declaration };
+        let changed = change(&mut declaration.options);
+        if let (Err(why), None) = (&changed, &declaration.refused) {
+            declaration.refused = Some(format!("{function}: {why}"));
+        }
+        changed
     })
 }
 

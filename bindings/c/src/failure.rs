@@ -51,6 +51,9 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
+/// In place of the message of a thread that ends.
+const GONE: &CStr = c"the thread ends, and its messages are gone: call before that, as before main returns";
+
 /// Runs the body of a function of the interface, named for the message.
 fn outcome<T>(function: &str, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     // What a panic leaves half done is a publisher that this thread no longer uses, or refuses to.
@@ -58,7 +61,8 @@ fn outcome<T>(function: &str, body: impl FnOnce() -> Result<T, Failure>) -> Resu
     let outcome = outcome.unwrap_or_else(|panic| Err(Failure::Broken(said(panic.as_ref()))));
     if let Err(failure) = &outcome {
         let text = format!("{function}: {failure}").replace('\0', " ");
-        LAST.with_borrow_mut(|last| *last = CString::new(text).unwrap_or_default());
+        // Where the thread ends, as in a handler of `atexit`, its message is gone before it.
+        let _ = LAST.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
     }
     outcome
 }
@@ -131,11 +135,12 @@ fn null(what: &str) -> Failure {
     Failure::WrongCall(format!("{what} is NULL: was the call that makes it successful?"))
 }
 
-/// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call.
+/// What was wrong with this thread's last call that failed, where, and what to do. Never NULL; valid until the thread's next such call. In a thread
+/// that ends, as in what atexit calls, messages are gone.
 #[expect(unsafe_code, reason = "a function for C")]
 #[unsafe(no_mangle)]
 pub extern "C" fn visapult_last_error() -> *const c_char {
-    LAST.with_borrow(|last| last.as_ptr())
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(GONE.as_ptr())
 }
 
 #[cfg(test)]

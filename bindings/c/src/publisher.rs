@@ -54,7 +54,8 @@ pub struct Counts {
 
 impl Handle {
     fn meet(declaration: &Declaration, meeting: Option<Meeting>) -> Result<Self, Failure> {
-        let publisher = meeting.map(|meeting| Publisher::open(&meeting, declaration.options.clone())).transpose()?;
+        let options = declaration.complete()?;
+        let publisher = meeting.map(|meeting| Publisher::open(&meeting, options.clone())).transpose()?;
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
         let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO, refused: None, has_said: false });

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
+use pyo3::types::{PyFloat, PyInt, PyMemoryView};
 use visapult_pipeline::flow::{ScalarType, Strided};
 
 use crate::failure::ArrayError;
@@ -41,7 +41,9 @@ impl Array {
                 "it is a single number, not an array: numpy.full(({nz}, {ny}, {nx}), value) is one that has it everywhere"
             )));
         }
-        let buffer = PyUntypedBuffer::get(object).map_err(|cause| wrong(no_buffer(object, &cause)))?;
+        // Arrays of ctypes tell no strides, which a view of them does.
+        let viewed = |cause| PyMemoryView::from(object).and_then(|view| PyUntypedBuffer::get(&view)).map_err(|_| cause);
+        let buffer = PyUntypedBuffer::get(object).or_else(viewed).map_err(|cause| wrong(no_buffer(object, &cause)))?;
         let (scalar, swapped) = scalar_type(buffer.format(), buffer.item_size())
             .ok_or_else(|| wrong(no_number(&buffer.format().to_string_lossy())))?;
         if buffer.shape() != [nz, ny, nx] {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics, own_host};
 use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
+use visapult_portal::Stage;
 use visapult_ripp_net::{Identity, Options, Token, user_folder};
 
 use crate::arguments::BackendOptions;
@@ -42,7 +43,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
     let counted = OnceLock::new();
     serve_page(&options.page, limit, true, |stage| {
-        let Some(source) = simulation.come(|| stage.is_deserted())? else { return Ok(()) };
+        let Some(source) = simulation.come(&stage)? else { return Ok(()) };
         let helm = source.helm();
         // The first step is asked for although nobody may have opened the page yet.
         let first = helm.look();
@@ -123,15 +124,24 @@ enum Simulation {
 
 impl Simulation {
     /// Waits until it is there, or that is pointless.
-    fn come(self, is_pointless: impl Fn() -> bool) -> Result<Option<FlowSource>> {
+    fn come(self, stage: &Stage) -> Result<Option<FlowSource>> {
         let mut door = match self {
             Self::There(source) => return Ok(Some(source)),
             Self::Awaited(door) => door,
         };
-        while !is_pointless() {
+        let mut said = None;
+        while !stage.is_deserted() {
             match door.wait(LOOK)? {
                 Ok(source) => return Ok(Some(source)),
                 Err(waiting) => door = waiting,
+            }
+            let missing = door.missing();
+            if let Some(missing) = missing.filter(|missing| said.as_ref() != Some(missing)) {
+                if said.is_none() {
+                    tell(&missing);
+                }
+                stage.await_instead(format!("{missing}."));
+                said = Some(missing);
             }
         }
         Ok(None)

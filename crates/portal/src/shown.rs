@@ -11,33 +11,43 @@ use visapult_pipeline::BackEnd;
 pub struct Shown {
     back_end: watch::Receiver<Option<Arc<BackEnd>>>,
     /// What pages are told until it has come.
-    awaited: &'static str,
+    awaited: watch::Receiver<String>,
 }
 
 /// Where the back end is put that pages wait for. Dropped empty, it says that none will come.
-pub struct Stage(watch::Sender<Option<Arc<BackEnd>>>);
+pub struct Stage {
+    back_end: watch::Sender<Option<Arc<BackEnd>>>,
+    awaited: watch::Sender<String>,
+}
 
 /// A back end to come; pages are told what is `awaited`.
-pub fn stage(awaited: &'static str) -> (Stage, Shown) {
-    let (stage, back_end) = watch::channel(None);
-    (Stage(stage), Shown { back_end, awaited })
+pub fn stage(awaited: &str) -> (Stage, Shown) {
+    let (put, back_end) = watch::channel(None);
+    let (say, awaited) = watch::channel(awaited.to_owned());
+    (Stage { back_end: put, awaited: say }, Shown { back_end, awaited })
 }
 
 impl Stage {
     /// Shows it to all pages, those that wait and those to come.
     pub fn show(&self, back_end: Arc<BackEnd>) {
-        self.0.send_replace(Some(back_end));
+        self.back_end.send_replace(Some(back_end));
+    }
+
+    /// Tells the pages that wait, and those to come, what is awaited from here on.
+    pub fn await_instead(&self, awaited: String) {
+        self.awaited.send_replace(awaited);
     }
 
     /// Whether nobody is left who could be shown anything: the server has stopped.
     pub fn is_deserted(&self) -> bool {
-        self.0.is_closed()
+        self.back_end.is_closed()
     }
 }
 
 impl Shown {
-    pub(crate) fn awaited(&self) -> &'static str {
-        self.awaited
+    /// What is awaited, as it changes.
+    pub(crate) fn awaited(&self) -> watch::Receiver<String> {
+        self.awaited.clone()
     }
 
     /// The back end, if it has come.

@@ -146,8 +146,19 @@ async fn back_end_for(
     if let Some(back_end) = shown.now() {
         return Some((back_end, None));
     }
-    let notice = ToPage::Notice(Notice::new(Severity::Info, shown.awaited().to_owned()));
-    control.send(Message::Binary(notice.encode().into())).await.ok()?;
+    let mut awaited = shown.awaited();
+    let tells = async {
+        loop {
+            let notice = Notice::new(Severity::Info, awaited.borrow_and_update().clone());
+            let sent = control.send(Message::Binary(ToPage::Notice(notice).encode().into())).await;
+            if sent.is_err() {
+                return;
+            }
+            if awaited.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    };
     let mut early = None;
     let leaves = async {
         while let Ok(Some(bytes)) = next_message(reader, SILENCE).await {
@@ -158,6 +169,7 @@ async fn back_end_for(
     let back_end = tokio::select! {
         back_end = shown.clone().coming() => back_end,
         () = leaves => None,
+        () = tells => None,
     };
     Some((back_end?, early))
 }

@@ -15,7 +15,7 @@ use super::messages::{FromBackEnd, note};
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::receiver::Receiver;
-use super::state::State;
+use super::state::{Apart, State};
 use crate::crew::{Crew, Membership, News, Order};
 use crate::wire::MissingPart;
 
@@ -277,6 +277,7 @@ impl State {
         // Hands show nothing, and are told by the head.
         self.run_begins = !self.is_hand();
         self.pace.begin_run();
+        self.apart = Apart::default();
         self.last_gone = None;
         self.refused.clear();
         self.open_wants.clear();

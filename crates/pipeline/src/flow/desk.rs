@@ -1,6 +1,6 @@
 //! The back end's side of steering: what was asked, and what the ranks said to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,6 +25,8 @@ pub(super) struct Desk {
     pub(super) waits_before: Option<StepIndex>,
     next: u64,
     pending: BTreeMap<u64, Pending>,
+    /// What is decided and the ranks have not been told.
+    decided: Vec<Commit>,
     log: Option<SteeringLog>,
 }
 
@@ -32,9 +34,12 @@ pub(super) struct Desk {
 #[derive(Debug)]
 struct Pending {
     entry: Logged,
+    /// Ranks that were asked, and are still there.
+    asked: BTreeSet<usize>,
     /// By rank.
     ready: BTreeMap<usize, StepIndex>,
     refused: bool,
+    is_decided: bool,
     /// By rank: before which step it was done, none where it was not.
     done: BTreeMap<usize, Option<StepIndex>>,
 }
@@ -48,6 +53,7 @@ impl Default for Desk {
             waits_before: None,
             next: 0,
             pending: BTreeMap::new(),
+            decided: Vec::new(),
             log: None,
         }
     }
@@ -66,8 +72,14 @@ impl Desk {
         self.pending.values().any(|pending| pending.entry.action == Action::Resume)
     }
 
-    /// Takes an action into the log; the error says why it cannot be.
-    pub(super) fn ask(&mut self, who: &str, action: Action, at: StepIndex) -> Result<Steer, String> {
+    /// Takes an action into the log that the ranks `asked` are to speak of; the error says why it cannot be.
+    pub(super) fn ask(
+        &mut self,
+        who: &str,
+        action: Action,
+        at: StepIndex,
+        asked: BTreeSet<usize>,
+    ) -> Result<Steer, String> {
         check(&self.view.parameters, &action)?;
         if action == Action::Step && self.view.state != RunState::Paused {
             return Err("the simulation is not paused: pause it, then go on step by step".to_owned());
@@ -80,54 +92,91 @@ impl Desk {
         self.revision += 1;
         let sequence = self.next;
         self.next += 1;
-        let pending = Pending { entry, ready: BTreeMap::new(), refused: false, done: BTreeMap::new() };
-        self.pending.insert(sequence, pending);
-        // Ranks that have left in the middle of it will not speak of it any more.
+        // Ranks answer at once where they go on without another word.
+        let is_decided = matches!(action, Action::Resume | Action::Step);
+        let (ready, done) = (BTreeMap::new(), BTreeMap::new());
+        self.pending.insert(sequence, Pending { entry, asked, ready, refused: false, is_decided, done });
         if self.pending.len() > MOST_LOG
             && let Some(oldest) = self.pending.keys().next().copied()
         {
+            self.void(oldest, "a rank has not answered in the time of twenty others");
             self.settle(oldest);
         }
         Ok(Steer { desk: self.number, sequence, at, action })
     }
 
-    /// A rank waits at a step, or says why it will not have it. Of `ranks` that will speak the last one decides.
-    pub(super) fn on_ready(
-        &mut self,
-        rank: usize,
-        sequence: u64,
-        at: StepIndex,
-        why: Option<String>,
-        ranks: usize,
-    ) -> Option<Commit> {
-        let pending = self.pending.get_mut(&sequence)?;
-        if pending.ready.insert(rank, at).is_some() {
-            return None;
+    /// A rank waits at a step, or says why it will not have it. Of those that were asked the last one decides.
+    pub(super) fn on_ready(&mut self, rank: usize, sequence: u64, at: StepIndex, why: Option<String>) {
+        let Some(pending) = self.pending.get_mut(&sequence) else { return };
+        if pending.is_decided || pending.ready.insert(rank, at).is_some() {
+            return;
         }
-        pending.refused |= why.is_some();
-        let decided = pending.ready.len() >= ranks;
-        let at = pending.ready.values().max().copied().filter(|_| !pending.refused);
         if let Some(why) = why {
-            pending.note_problem(why);
+            pending.refuse(why);
         }
-        if decided && at.is_none() {
-            self.settle(sequence);
-        } else {
-            self.show(sequence);
-        }
-        decided.then_some(Commit { sequence, at })
+        self.decide_if_all_have_spoken(sequence);
     }
 
-    /// A rank has done it, or says why not after all.
-    pub(super) fn on_steered(&mut self, rank: usize, sequence: u64, at: StepIndex, why: Option<String>, ranks: usize) {
+    /// A rank has done it, or says why not after all: before it is decided, none does it.
+    pub(super) fn on_steered(&mut self, rank: usize, sequence: u64, at: StepIndex, why: Option<String>) {
         let Some(pending) = self.pending.get_mut(&sequence) else { return };
+        if !pending.is_decided {
+            pending.ready.insert(rank, at);
+            pending.refuse(why.unwrap_or_else(|| format!("rank {rank} has not waited for the others")));
+            return self.decide_if_all_have_spoken(sequence);
+        }
         pending.done.insert(rank, why.is_none().then_some(at));
         if let Some(why) = why {
-            pending.note_problem(why);
+            pending.note_problem(format!("rank {rank}: {why}"));
         }
-        if pending.done.len() < ranks {
-            self.show(sequence);
-            return;
+        self.settle_if_all_have_done(sequence);
+    }
+
+    /// A rank has left: what waits for its word is not done by the others either, for it may only have lost its session.
+    pub(super) fn on_leave(&mut self, rank: usize) {
+        let waits_for = |pending: &mut Pending| pending.asked.remove(&rank);
+        let left: Vec<u64> =
+            self.pending.iter_mut().filter_map(|(sequence, it)| waits_for(it).then_some(*sequence)).collect();
+        for sequence in left {
+            if self.void(sequence, &format!("rank {rank} has left before it was settled")) {
+                self.settle(sequence);
+            } else {
+                self.settle_if_all_have_done(sequence);
+            }
+        }
+    }
+
+    /// What is decided, to be told to all ranks.
+    pub(super) fn take_decided(&mut self) -> Vec<Commit> {
+        std::mem::take(&mut self.decided)
+    }
+
+    fn decide_if_all_have_spoken(&mut self, sequence: u64) {
+        let Some(pending) = self.pending.get_mut(&sequence) else { return };
+        if pending.asked.iter().any(|rank| !pending.ready.contains_key(rank)) {
+            return self.show(sequence);
+        }
+        pending.is_decided = true;
+        let at = pending.ready.values().max().copied().filter(|_| !pending.refused);
+        self.decided.push(Commit { sequence, at });
+        if at.is_none() {
+            self.settle(sequence);
+        }
+    }
+
+    /// What is not decided does not happen; whether it was not.
+    fn void(&mut self, sequence: u64, why: &str) -> bool {
+        let Some(pending) = self.pending.get_mut(&sequence).filter(|pending| !pending.is_decided) else { return false };
+        pending.is_decided = true;
+        pending.note_problem(why.to_owned());
+        self.decided.push(Commit { sequence, at: None });
+        true
+    }
+
+    fn settle_if_all_have_done(&mut self, sequence: u64) {
+        let Some(pending) = self.pending.get_mut(&sequence) else { return };
+        if pending.asked.iter().any(|rank| !pending.done.contains_key(rank)) {
+            return self.show(sequence);
         }
         let steps = || pending.done.values().flatten().copied();
         let (first, last) = (steps().min(), steps().max());
@@ -191,6 +240,11 @@ impl Desk {
 }
 
 impl Pending {
+    fn refuse(&mut self, why: String) {
+        self.refused = true;
+        self.note_problem(why);
+    }
+
     fn note_problem(&mut self, why: String) {
         self.entry.problem = Some(why.chars().take(MOST_NAME).collect());
     }
@@ -201,22 +255,34 @@ mod tests {
     use super::super::steering::tests::{parameters, set};
     use super::*;
 
-    #[test]
-    fn the_desk_settles_the_greatest_step_and_logs_it_once_it_is_done() {
+    /// Two ranks are asked for an action.
+    fn asked(desk: &mut Desk, action: Action) -> u64 {
+        desk.ask("ann", action, 5, BTreeSet::from([0, 1])).unwrap().sequence
+    }
+
+    fn desk() -> Desk {
         let mut desk = Desk::default();
         desk.declare(parameters());
-        assert!(desk.ask("ann", set("strength", 20.0), 5).is_err());
-        let first = desk.ask("ann", set("strength", 2.0), 5).unwrap().sequence;
-        let second = desk.ask("bob", Action::Pause, 6).unwrap().sequence;
-        assert_eq!(desk.on_ready(0, first, 5, None, 2), None);
-        assert_eq!(desk.on_ready(0, first, 7, None, 2), None);
-        assert_eq!(desk.on_ready(1, first, 9, None, 2), Some(Commit { sequence: first, at: Some(9) }));
+        desk
+    }
+
+    #[test]
+    fn the_desk_settles_the_greatest_step_and_logs_it_once_it_is_done() {
+        let mut desk = desk();
+        assert!(desk.ask("ann", set("strength", 20.0), 5, BTreeSet::from([0, 1])).is_err());
+        let first = asked(&mut desk, set("strength", 2.0));
+        let second = desk.ask("bob", Action::Pause, 6, BTreeSet::from([0, 1])).unwrap().sequence;
+        desk.on_ready(0, first, 5, None);
+        desk.on_ready(0, first, 7, None);
+        assert_eq!(desk.take_decided(), []);
+        desk.on_ready(1, first, 9, None);
+        assert_eq!(desk.take_decided(), [Commit { sequence: first, at: Some(9) }]);
         for rank in 0..2 {
-            desk.on_steered(rank, first, 9, None, 2);
+            desk.on_steered(rank, first, 9, None);
         }
-        desk.on_ready(0, second, 6, None, 2);
-        let refused = desk.on_ready(1, second, 6, Some("no".to_owned()), 2);
-        assert_eq!(refused, Some(Commit { sequence: second, at: None }));
+        desk.on_ready(0, second, 6, None);
+        desk.on_ready(1, second, 6, Some("no".to_owned()));
+        assert_eq!(desk.take_decided(), [Commit { sequence: second, at: None }]);
         let log = &desk.view.log;
         assert_eq!((log[0].at, log[0].problem.clone(), desk.view.parameters[0].value), (Some(9), None, 2.0));
         assert_eq!((log[1].who.as_str(), log[1].at, desk.view.state), ("bob", None, RunState::Running));
@@ -224,28 +290,64 @@ mod tests {
     }
 
     #[test]
+    fn what_a_rank_has_let_go_of_before_the_last_one_answers_is_done_by_none() {
+        let mut desk = desk();
+        let asked = asked(&mut desk, set("strength", 2.0));
+        desk.on_ready(0, asked, 5, None);
+        desk.on_steered(0, asked, 6, Some("it has waited too long".to_owned()));
+        assert_eq!(desk.take_decided(), []);
+        desk.on_ready(1, asked, 9, None);
+        assert_eq!(desk.take_decided(), [Commit { sequence: asked, at: None }]);
+        let entry = &desk.view.log[0];
+        assert_eq!((entry.at, entry.problem.as_deref()), (None, Some("it has waited too long")));
+    }
+
+    #[test]
+    fn what_a_rank_has_left_in_the_middle_of_is_done_by_none() {
+        let mut desk = desk();
+        let undecided = asked(&mut desk, Action::Stop);
+        desk.on_ready(0, undecided, 5, None);
+        desk.on_leave(1);
+        assert_eq!(desk.take_decided(), [Commit { sequence: undecided, at: None }]);
+        assert!(desk.view.log[0].problem.as_deref().unwrap().contains("rank 1 has left"));
+        assert_eq!((desk.pending.len(), desk.view.state), (0, RunState::Running));
+    }
+
+    #[test]
+    fn what_is_decided_is_told_as_done_though_a_rank_has_left_since() {
+        let mut desk = desk();
+        let decided = asked(&mut desk, set("strength", 2.0));
+        (0..2).for_each(|rank| desk.on_ready(rank, decided, 5, None));
+        assert_eq!(desk.take_decided(), [Commit { sequence: decided, at: Some(5) }]);
+        desk.on_steered(0, decided, 5, None);
+        desk.on_leave(1);
+        let entry = &desk.view.log[0];
+        assert_eq!((entry.at, entry.problem.clone(), desk.take_decided()), (Some(5), None, Vec::new()));
+    }
+
+    #[test]
     fn what_a_part_of_the_ranks_has_done_is_told_as_done_with_a_problem_whoever_speaks_last() {
         for late in 0..2 {
-            let mut desk = Desk::default();
-            desk.declare(parameters());
-            let asked = desk.ask("ann", set("strength", 2.0), 5).unwrap().sequence;
+            let mut desk = desk();
+            let asked = asked(&mut desk, set("strength", 2.0));
+            (0..2).for_each(|rank| desk.on_ready(rank, asked, 9, None));
             for rank in [late, 1 - late] {
                 let why = (rank == 0).then(|| "too late".to_owned());
-                desk.on_steered(rank, asked, 9, why, 2);
+                desk.on_steered(rank, asked, 9, why);
             }
             let entry = &desk.view.log[0];
-            assert_eq!((entry.at, entry.problem.as_deref()), (Some(9), Some("too late")));
+            assert_eq!((entry.at, entry.problem.as_deref()), (Some(9), Some("rank 0: too late")));
             assert_eq!(desk.view.parameters[0].value, 2.0);
         }
     }
 
     #[test]
     fn actions_that_ranks_never_speak_of_are_let_go() {
-        let mut desk = Desk::default();
-        desk.declare(parameters());
+        let mut desk = desk();
         for _ in 0..3 * MOST_LOG {
-            desk.ask("ann", Action::Pause, 5).unwrap();
+            asked(&mut desk, Action::Pause);
         }
         assert!(desk.pending.len() <= MOST_LOG);
+        assert_eq!(desk.take_decided().len(), 2 * MOST_LOG, "ranks that wait are told");
     }
 }

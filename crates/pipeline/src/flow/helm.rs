@@ -1,7 +1,5 @@
 //! The rank's side of steering: what is to be done before which step.
 
-use std::time::{Duration, Instant};
-
 use visapult_volume::StepIndex;
 
 use super::steering::{Action, Change, Commit, Parameter, Steer, check};
@@ -20,8 +18,6 @@ pub(super) struct Answer {
 
 /// Most actions that wait for their step.
 const MOST_WAITING: usize = 1024;
-/// A rank that waits to be told its step goes on without it after this long: the back end has died at the wrong moment.
-const COMMIT_PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 struct Waiting {
@@ -32,7 +28,6 @@ struct Waiting {
     /// Before this step, once that is settled; until then this step is not begun.
     at: StepIndex,
     settled: bool,
-    since: Instant,
 }
 
 /// The rank's side: what is to be done before which step.
@@ -87,24 +82,33 @@ impl Helm {
             }
             action => {
                 let at = if self.paused { next } else { steer.at.max(next) };
-                let since = Instant::now();
                 let (desk, sequence) = (steer.desk, steer.sequence);
-                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false, since });
+                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false });
                 Answer { to: from, sequence: steer.sequence, is_ready: true, at, why: None }
             }
         }
     }
 
-    /// The step is settled, or it does not happen.
-    pub(super) fn commit(&mut self, from: usize, commit: Commit) {
-        let is_meant = |waiting: &Waiting| waiting.from == from && waiting.sequence == commit.sequence;
-        match commit.at {
-            Some(at) => self.waiting.iter_mut().filter(|waiting| is_meant(waiting)).for_each(|waiting| {
-                waiting.at = at;
-                waiting.settled = true;
-            }),
-            None => self.waiting.retain(|waiting| !is_meant(waiting)),
+    /// The step is settled, or it does not happen. What is to be said where it is settled for ranks that were asked, and this is none of them.
+    pub(super) fn commit(&mut self, from: usize, commit: Commit) -> Option<Answer> {
+        let Commit { sequence, at } = commit;
+        let is_meant = |waiting: &Waiting| waiting.from == from && waiting.sequence == sequence;
+        let Some(at) = at else {
+            self.waiting.retain(|waiting| !is_meant(waiting));
+            return None;
+        };
+        if let Some(waiting) = self.waiting.iter_mut().find(|waiting| is_meant(waiting)) {
+            waiting.at = at;
+            waiting.settled = true;
+            return None;
         }
+        let why = Some("this rank has come after it was asked for".to_owned());
+        Some(Answer { to: from, sequence, is_ready: false, at: self.next, why })
+    }
+
+    /// Back end `from` has left: it settles nothing any more.
+    pub(super) fn let_go(&mut self, from: usize) {
+        self.waiting.retain(|waiting| waiting.settled || waiting.from != from);
     }
 
     /// Does what is due before step `next`: what a back end asked for in the order in which it did, back end by back end, so that the order is the
@@ -118,16 +122,12 @@ impl Helm {
         }
         self.waiting.sort_by_key(|waiting| (waiting.desk, waiting.sequence));
         for waiting in std::mem::take(&mut self.waiting) {
-            let answer = |why| Answer { to: waiting.from, sequence: waiting.sequence, is_ready: false, at: next, why };
-            if !waiting.settled && waiting.since.elapsed() > COMMIT_PATIENCE {
-                applied.answers.push(answer(Some("the back end did not say before which step".to_owned())));
-                continue;
-            }
             if !waiting.settled || waiting.at > next {
                 self.waiting.push(waiting);
                 continue;
             }
-            applied.answers.push(answer(None));
+            let Waiting { from, sequence, .. } = waiting;
+            applied.answers.push(Answer { to: from, sequence, is_ready: false, at: next, why: None });
             self.carry_out(waiting.action, Some(waiting.from), parameters, &mut applied);
         }
         applied
@@ -220,6 +220,31 @@ mod tests {
         helm.commit(0, Commit { sequence: 1, at: None });
         assert!(helm.may_begin(7));
         assert_eq!(helm.apply(8, &mut own).answers, [answer(0, false, 8)]);
+    }
+
+    #[test]
+    fn a_rank_waits_for_the_word_of_a_back_end_until_that_has_left() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        helm.apply(5, &mut own);
+        for from in 0..2 {
+            helm.take(from, Steer { desk: 0, sequence: 0, at: 5, action: set("strength", 2.0) }, &own);
+        }
+        assert_eq!(helm.commit(1, Commit { sequence: 0, at: Some(5) }), None);
+        assert_eq!(helm.apply(5, &mut own).answers.len(), 1);
+        assert!(!helm.may_begin(5));
+        helm.let_go(1);
+        assert!(!helm.may_begin(5), "another has left");
+        helm.let_go(0);
+        assert!(helm.may_begin(5));
+    }
+
+    #[test]
+    fn a_rank_that_was_not_asked_says_that_it_does_not_do_what_the_others_do() {
+        let mut helm = Helm::default();
+        helm.apply(5, &mut parameters());
+        assert_eq!(helm.commit(0, Commit { sequence: 3, at: None }), None);
+        let said = helm.commit(0, Commit { sequence: 3, at: Some(9) }).unwrap();
+        assert_eq!((said.sequence, said.is_ready, said.at, said.why.is_some()), (3, false, 5, true));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::env;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Identity, IdentityError, Rate, RippUrl, Token, Undisturbed, user_folder};
@@ -128,12 +129,37 @@ fn rate_of_environment() -> Result<Option<Rate>, FlowError> {
     }
 }
 
+/// Traces of publishers of this process: one does not take the place of another.
+static TRACES: AtomicU32 = AtomicU32::new(0);
+
 /// A program is not kept from publishing by a trace that cannot be written.
 fn recording_of_environment(rank: u32, ranks: u32) -> Option<Recording> {
     let file = env::var_os(TRACE_VARIABLE).filter(|file| !file.is_empty())?;
-    let file = trace_file(file.as_ref(), rank, ranks);
-    let recording = Recording::to_file(&file, &format!("rank {rank}"));
-    recording.inspect_err(|cause| say(&format!("{TRACE_VARIABLE}: {cause}; the program goes on without"))).ok()
+    let first = trace_file(file.as_ref(), rank, ranks);
+    let file = nth_trace_file(&first, TRACES.load(Ordering::Relaxed) + 1);
+    let recording = Recording::to_file(&file, &format!("rank {rank}"))
+        .inspect_err(|cause| say(&format!("{TRACE_VARIABLE}: {cause}; the program goes on without")))
+        .ok()?;
+    TRACES.fetch_add(1, Ordering::Relaxed);
+    if file != first {
+        let (file, first) = (file.display(), first.display());
+        say(&format!("{TRACE_VARIABLE}: {first} is of an earlier publisher of this process: this one writes {file}"));
+    }
+    Some(recording)
+}
+
+/// The file of the `number`th publisher of a process, counted from 1.
+fn nth_trace_file(first: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return first.to_owned();
+    }
+    let mut name = first.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = first.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    first.with_file_name(name)
 }
 
 fn trace_file(named: &Path, rank: u32, ranks: u32) -> PathBuf {
@@ -178,6 +204,14 @@ mod tests {
         assert_eq!(trace_file(named, 0, 1), named);
         assert_eq!(trace_file(named, 2, 4), Path::new("out/run.2.json"));
         assert_eq!(trace_file(Path::new("run"), 2, 4), Path::new("run.2"));
+    }
+
+    #[test]
+    fn each_publisher_of_a_process_has_a_trace_file_of_its_own() {
+        let named = Path::new("out/run.2.json");
+        assert_eq!(nth_trace_file(named, 1), named);
+        assert_eq!(nth_trace_file(named, 3), Path::new("out/run.2-3.json"));
+        assert_eq!(nth_trace_file(Path::new("run"), 2), Path::new("run-2"));
     }
 
     #[test]

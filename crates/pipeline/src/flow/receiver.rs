@@ -130,7 +130,7 @@ impl Receiver {
                     rank.ok_or("it offers pieces before it has said what it publishes")?;
                     held.push(offer);
                 }
-                Ok(None) => {}
+                Ok(None) => self.let_go_of_who_waits(),
                 Err(cause) => {
                     // What had arrived before it ended counts.
                     rank.iter().for_each(|rank| self.finish(*rank, &mut under_way));
@@ -152,6 +152,17 @@ impl Receiver {
         Ok(())
     }
 
+    /// Ranks that wait for others that do not come go on.
+    fn let_go_of_who_waits(&self) {
+        let mut state = self.lock();
+        if state.let_go_of_who_waits(Instant::now()) && !state.is_hand() {
+            let missing = state.missing().unwrap_or_else(|| "another process of the back end is not ready".to_owned());
+            tracing::warn!(
+                "{missing}; every step is to arrive, and none can be whole: the ranks that are there go on meanwhile"
+            );
+        }
+    }
+
     pub(super) fn on_note(
         &self,
         session: &Arc<Session>,
@@ -164,7 +175,6 @@ impl Receiver {
         }
         // Who is left out speaks of what the others did before.
         let is_behind = rank.is_some_and(|rank| state.links[rank].is_behind);
-        let ranks = state.present().count();
         match (said, *rank) {
             (FromPublisher::Declare(declaration), None) => {
                 let joined = join(&mut state, &self.options, *declaration, session)?;
@@ -179,7 +189,7 @@ impl Receiver {
                 state.links[rank].on_newest(newest);
                 state.tell_apart(&self.options);
                 if !state.is_hand() {
-                    let lines = [state.name_left_out(), state.name_apart()];
+                    let lines = [state.name_left_out(), state.name_apart(Instant::now())];
                     lines.into_iter().flatten().for_each(|line| tracing::warn!("{line}"));
                 }
             }
@@ -190,12 +200,12 @@ impl Receiver {
                 state.keep_finished(self.options.history_bytes);
             }
             (FromPublisher::Ready { sequence, at, why }, Some(rank)) if !is_behind => {
-                if let Some(commit) = state.desk.on_ready(rank, sequence, at, why, ranks) {
-                    state.tell(&FromBackEnd::Commit(commit));
-                }
+                state.desk.on_ready(rank, sequence, at, why);
+                state.tell_decided();
             }
             (FromPublisher::Steered { sequence, at, why }, Some(rank)) if !is_behind => {
-                state.desk.on_steered(rank, sequence, at, why, ranks);
+                state.desk.on_steered(rank, sequence, at, why);
+                state.tell_decided();
             }
             (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
             // The head says it for all.
@@ -286,7 +296,8 @@ impl Receiver {
             if ranks > dialled {
                 return format!("it has {ranks} ranks: give the URLs of all, not of {dialled} alone");
             }
-            format!("after {} s {there} of {ranks} ranks have said what they publish", limit.as_secs())
+            let missing = state.missing().unwrap_or_else(|| format!("{there} of {ranks} ranks are there"));
+            format!("after {} s {missing}", limit.as_secs())
         })))
     }
 

@@ -23,6 +23,8 @@ const PAUSED_POLL: Duration = Duration::from_millis(200);
 
 /// How often it is looked whether a step is taken.
 const TAKEN_POLL: Duration = Duration::from_millis(1);
+/// A program that waits for so long until its step is taken is told what for.
+const HELD_PATIENCE: Duration = Duration::from_secs(3);
 /// How long a program that ends waits for its last step to arrive, where it need not arrive.
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -44,6 +46,8 @@ pub(super) struct Shared {
     pub(super) over: AtomicBool,
     /// When it was first waited for the end.
     ending: OnceLock<Instant>,
+    /// The step that waits to be taken, and since when.
+    held: Mutex<Option<(StepIndex, Instant)>>,
 }
 
 /// What viewers have asked for.
@@ -86,6 +90,7 @@ impl Shared {
             steps: AtomicU64::new(0),
             over: AtomicBool::new(false),
             ending: OnceLock::new(),
+            held: Mutex::default(),
         })
     }
 
@@ -176,12 +181,45 @@ impl Shared {
     /// Where every step is to be taken: waits until the latest is under way to all back ends that are attached; false if it is not yet at `deadline`.
     pub(super) fn wait_until_taken(&self, deadline: Instant) -> bool {
         let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return true };
-        let is_first = self.steps.load(Ordering::Relaxed) <= 1;
-        self.wait_while(deadline, |attached| match self.options.delivery {
+        let is_taken = self.wait_while(deadline, |attached| match self.options.delivery {
             Delivery::Newest => false,
-            Delivery::EveryFromFirst if is_first && !attached.iter().any(|one| one.is_subscribed()) => true,
+            _ if self.awaits_any(attached) => true,
             Delivery::Every | Delivery::EveryFromFirst => attached.iter().any(|one| one.holds_back(latest)),
-        })
+        });
+        if self.is_held_long(latest, is_taken) {
+            self.tell_held(latest);
+        }
+        is_taken
+    }
+
+    /// The first step is to be taken, and there is nobody to do so.
+    fn awaits_any(&self, attached: &[Arc<Subscriber>]) -> bool {
+        let is_first = self.steps.load(Ordering::Relaxed) <= 1;
+        let waits = is_first && self.options.delivery == Delivery::EveryFromFirst;
+        waits && !attached.iter().any(|one| one.is_subscribed())
+    }
+
+    /// Says what is waited for, each once. A back end that asks for steps and takes its time is nothing to be said.
+    fn tell_held(&self, step: StepIndex) {
+        let attached = lock(&self.subscribers).clone();
+        let what = if self.awaits_any(&attached) {
+            "its first step waits for a back end that takes it, as the program asks for"
+        } else if attached.iter().any(|one| one.asks_for_nothing(step)) {
+            "a step waits until the back end asks for it, as every step is to arrive: it asks for none before all ranks are there"
+        } else {
+            return;
+        };
+        if lock(&self.troubles).is_new(what) {
+            self.say(what);
+        }
+    }
+
+    /// Whether the step has waited to be taken for long.
+    fn is_held_long(&self, step: StepIndex, is_taken: bool) -> bool {
+        let mut held = lock(&self.held);
+        let since = held.filter(|(before, _)| *before == step).map_or_else(Instant::now, |(_, since)| since);
+        *held = (!is_taken).then_some((step, since));
+        !is_taken && since.elapsed() >= HELD_PATIENCE
     }
 
     /// Nothing more comes. Where every step is to be taken, waits until all that is under way has arrived; where only the newest of a running
@@ -226,7 +264,14 @@ impl Shared {
 
     /// A back end has heard all ranks.
     pub(super) fn on_commit(&self, from: usize, commit: Commit) {
-        lock(&self.steered).helm.commit(from, commit);
+        let answer = lock(&self.steered).helm.commit(from, commit);
+        self.steered_changed.ring();
+        self.answer(answer);
+    }
+
+    /// A back end has left.
+    pub(super) fn on_leave(&self, from: usize) {
+        lock(&self.steered).helm.let_go(from);
         self.steered_changed.ring();
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token};
 use visapult_volume::{SharedValues, StepIndex, StepSpan};
@@ -116,6 +116,12 @@ impl FlowDoor {
     #[must_use]
     pub const fn url(&self) -> &RippUrl {
         &self.url
+    }
+
+    /// Which ranks have not come, where some have, and why as far as that is known: once they have been waited for.
+    #[must_use]
+    pub fn missing(&self) -> Option<String> {
+        self.threads.receiver.lock().name_missing(Instant::now())
     }
 
     /// Waits until all ranks have declared what they publish, which is before their first step; gives itself back when `limit` has passed

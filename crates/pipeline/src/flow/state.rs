@@ -3,6 +3,7 @@
 mod alike;
 mod asking;
 mod behind;
+mod gathering;
 mod join;
 mod pace;
 
@@ -24,6 +25,8 @@ use super::spare::SpareMemory;
 use super::steering::Action;
 use crate::crew::Crew;
 use alike::Alike;
+pub(super) use behind::Apart;
+use gathering::Gathering;
 pub(super) use join::join;
 use pace::{MOST_LEAD, Pace};
 
@@ -66,8 +69,9 @@ pub(super) struct State {
     /// When all ranks were there for the first time.
     gathered: Option<Instant>,
     pub(super) last_gone: Option<StepIndex>,
-    /// It was said that ranks are far apart.
-    is_apart_named: bool,
+    gathering: Gathering,
+    /// Ranks that seem to be far apart.
+    pub(super) apart: Apart,
     /// It was said that ranks declare what does not go together.
     is_unlike_named: bool,
     pub(super) desk: Desk,
@@ -125,13 +129,17 @@ pub(super) struct Link {
     pub(super) is_late: bool,
     /// Steps.
     rate: Meter,
+    /// When it has last told its newest step.
+    heard: Option<Instant>,
 }
 
 impl Link {
     /// The rank has come to a step.
     pub(super) fn on_newest(&mut self, newest: StepIndex) {
         let steps = newest.saturating_sub(self.newest.unwrap_or(newest));
-        self.rate.add(steps as f64, Instant::now());
+        let now = Instant::now();
+        self.rate.add(steps as f64, now);
+        self.heard = Some(now);
         self.newest = self.newest.max(Some(newest));
         self.first = self.first.or(self.newest);
     }
@@ -210,13 +218,22 @@ impl State {
         let at = self.newest().map_or(0, |newest| newest.saturating_add(2 + ahead));
         // A single step would stop a rank that is behind where it is; all else takes effect once it has come to the step.
         let is_for_all = action != Action::Step;
-        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at)?);
+        let asked = (0..self.links.len()).filter(|&rank| self.links[rank].is_present()).collect();
+        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at, asked)?);
         if is_for_all {
             self.tell(&steer);
         } else {
             self.tell_present(&steer);
         }
+        self.tell_decided();
         Ok(())
+    }
+
+    /// Tells all ranks before which step that is done of which they have spoken.
+    pub(super) fn tell_decided(&mut self) {
+        for commit in self.desk.take_decided() {
+            self.tell(&FromBackEnd::Commit(commit));
+        }
     }
 
     /// A rank of a paused simulation has been given a signal: all go on, for what it does then the others may have a part in.

@@ -101,6 +101,7 @@ impl Subscriber {
         });
         dial_also(shared, number, &[]);
         lock(&shared.subscribers).retain(|other| !Arc::ptr_eq(other, &subscriber));
+        shared.on_leave(number);
         why
     }
 
@@ -189,6 +190,8 @@ impl Subscriber {
 
     fn want(&self, shared: &Shared, want: Want) {
         let mut state = lock(&self.state);
+        // A back end that has let the program go asks for steps again.
+        state.wants.retain(|other| other.step != StepIndex::MAX);
         if state.wants.len() < MOST_WANTS && shared.has_fields(&want.fields) && !state.is_offered(&want) {
             state.wants.push_back(want);
         }
@@ -230,6 +233,11 @@ impl Subscriber {
         }
         // It asks for steps in order: one that asks for later ones does not want this one.
         state.wants.front().is_none_or(|want| want.step <= step)
+    }
+
+    /// It has step `step`, the latest, still to ask for.
+    pub(super) fn asks_for_nothing(&self, step: StepIndex) -> bool {
+        self.holds_back(step) && lock(&self.state).sent_below <= step
     }
 
     /// It has taken steps until now, and not step `step` yet, the latest.

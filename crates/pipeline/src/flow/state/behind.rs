@@ -3,6 +3,7 @@
 //! Invariant: while a rank is left out, another is there that is not: nobody is behind where nobody has gone on.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
@@ -13,6 +14,18 @@ use super::{Link, State};
 
 /// Ranks that are so many steps apart are named.
 const FAR_APART: StepIndex = 10;
+/// Where they are for so long: words that were held up, as by a process that was stopped, come at once and not of all ranks together.
+const APART_FOR: Duration = Duration::from_secs(2);
+/// The same where one of them says nothing more: that of a process that was stopped would have lost its session by then.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
+/// Whether ranks have been far apart for long.
+#[derive(Default)]
+pub(in crate::flow) struct Apart {
+    /// Since when this rank has been behind.
+    since: Option<(usize, Instant)>,
+    is_named: bool,
+}
 
 impl Link {
     /// It is there, and not left out.
@@ -118,8 +131,8 @@ impl State {
     }
 
     /// What to say of ranks that are so far apart that few steps are whole, once.
-    pub(in crate::flow) fn name_apart(&mut self) -> Option<String> {
-        if self.is_apart_named {
+    pub(in crate::flow) fn name_apart(&mut self, now: Instant) -> Option<String> {
+        if self.apart.is_named {
             return None;
         }
         let there = self.links.iter().enumerate().filter(|(_, link)| link.is_present());
@@ -129,9 +142,21 @@ impl State {
         let apart = ahead.newest? - behind.newest.or(ahead.first)?;
         // By fewer, or by what they do before it is known here, ranks seem to be apart that are not.
         if apart <= FAR_APART.max(self.on_the_way_now()) {
+            self.apart.since = None;
             return None;
         }
-        self.is_apart_named = true;
+        let since = match self.apart.since {
+            Some((rank, since)) if rank == last => since,
+            _ => now,
+        };
+        self.apart.since = Some((last, since));
+        // One that has ended no step has nothing to say.
+        let has_spoken = |link: &Link| link.newest.is_none() || link.heard.is_some_and(|heard| heard > since);
+        let enough = if has_spoken(ahead) && has_spoken(behind) { APART_FOR } else { SILENT_FOR };
+        if now.saturating_duration_since(since) < enough {
+            return None;
+        }
+        self.apart.is_named = true;
         if behind.newest.is_none() {
             return Some(format!(
                 "rank {last} has ended no step where rank {first} has ended {apart}: a step is shown once all ranks have ended it"
@@ -150,8 +175,8 @@ impl State {
     }
 }
 
-/// A program that waits until each of its steps is taken goes on where only later ones are wanted.
-fn let_go(session: &Session) {
+/// A program that waits until each of its steps is taken goes on where only later ones are wanted, until others are.
+pub(super) fn let_go(session: &Session) {
     let want = FromBackEnd::Want(Want { step: StepIndex::MAX, or_newer: false, fields: Vec::new() });
     // A session that has ended is noticed by its thread.
     let _ = session.note(&note(&want));
@@ -285,11 +310,112 @@ mod tests {
         (0..3).for_each(|rank| scene.join(rank, None).unwrap());
         // They go on from a restart file.
         (0..2).for_each(|rank| scene.have(rank, 5000));
-        assert_eq!(scene.state.name_apart(), None, "the word of the third is on its way");
+        let now = Instant::now();
+        assert_eq!(scene.state.name_apart(now + APART_FOR), None, "the word of the third is on its way");
         (0..2).for_each(|rank| scene.have(rank, 5000 + FAR_APART + scene.state.on_the_way_now() + 1));
-        let said = scene.state.name_apart().unwrap();
+        let now = Instant::now();
+        assert_eq!(scene.state.name_apart(now), None, "it is seen for the first time");
+        let ahead = scene.state.links[1].newest.unwrap();
+        (0..2).for_each(|rank| scene.have(rank, ahead));
+        let said = scene.state.name_apart(now + APART_FOR).unwrap();
         assert!(said.starts_with("rank 2 has ended no step where rank 1 has ended"), "{said}");
-        assert_eq!(scene.state.name_apart(), None);
+        assert_eq!(scene.state.name_apart(now + 2 * APART_FOR), None);
+    }
+
+    #[test]
+    fn ranks_whose_words_were_held_up_are_not_apart_and_those_that_stay_apart_are() {
+        let mut scene = Scene::at(40);
+        let far = 41 + FAR_APART + scene.state.on_the_way_now();
+        (0..2).for_each(|rank| scene.have(rank, far));
+        let began = Instant::now();
+        assert_eq!(scene.state.name_apart(began), None);
+        assert_eq!(scene.state.name_apart(began + 2 * APART_FOR), None, "the third has said nothing since");
+        // What it had to say comes.
+        scene.have(2, far);
+        assert_eq!(scene.state.name_apart(began + 2 * APART_FOR), None);
+        let later = far + 1000 * (far + FAR_APART);
+        scene.have(0, later);
+        let again = Instant::now();
+        assert_eq!(scene.state.name_apart(again), None);
+        (0..3).for_each(|rank| scene.have(rank, [later, far, far + 1][rank]));
+        let said = scene.state.name_apart(again + APART_FOR);
+        assert!(said.is_some_and(|said| said.starts_with("rank 1 is ")));
+    }
+
+    #[test]
+    fn a_rank_that_says_nothing_more_is_named_after_a_while() {
+        let mut scene = Scene::at(40);
+        let far = 41 + FAR_APART + scene.state.on_the_way_now();
+        (0..2).for_each(|rank| scene.have(rank, far));
+        let began = Instant::now();
+        assert_eq!([Duration::ZERO, APART_FOR].map(|after| scene.state.name_apart(began + after)), [None, None]);
+        let said = scene.state.name_apart(began + SILENT_FOR);
+        assert!(said.is_some_and(|said| said.starts_with("rank 2 is ")));
+    }
+
+    #[test]
+    fn of_a_new_run_it_is_told_anew_that_ranks_are_apart() {
+        let mut scene = Scene::at(40);
+        scene.state.apart = Apart { since: Some((2, Instant::now())), is_named: true };
+        (0..3).for_each(|rank| scene.leave(rank));
+        (0..3).for_each(|rank| scene.join(rank, None).unwrap());
+        assert!(scene.state.run_begins && !scene.state.apart.is_named && scene.state.apart.since.is_none());
+    }
+
+    /// The ranks wait until each of their steps is taken.
+    fn waiting() -> Scene {
+        let mut scene = Scene::at(40);
+        scene.state.declared.as_mut().unwrap().first.every = true;
+        scene
+    }
+
+    #[test]
+    fn who_waits_is_asked_for_more_when_another_leaves_in_the_middle_of_all_that_was_asked_for() {
+        let mut scene = waiting();
+        scene.state.convoy.span_before = Some(visapult_volume::StepSpan { first: 40, last: 40 });
+        scene.state.ask_ahead();
+        let asked: Vec<StepIndex> = scene.state.asked.keys().copied().collect();
+        for &step in &asked {
+            let assembly = scene.state.assembly(step).unwrap();
+            [0, 2].into_iter().for_each(|rank| assembly.give_up(rank));
+            assert!(assembly.waits_for(1));
+        }
+        scene.leave(1);
+        assert!(!asked.is_empty() && !scene.state.asked.is_empty());
+        assert!(asked.iter().all(|&step| !scene.state.is_waited_for(step)), "they cannot be whole");
+    }
+
+    #[test]
+    fn who_waits_is_let_go_once_where_others_do_not_come() {
+        let mut scene = waiting();
+        scene.leave(1);
+        let now = Instant::now();
+        assert!(!scene.state.let_go_of_who_waits(now), "it may come back");
+        let later = now + Duration::from_secs(60);
+        assert!(scene.state.let_go_of_who_waits(later) && !scene.state.let_go_of_who_waits(later));
+        scene.join(1, Some(40)).unwrap();
+        assert!(!scene.state.let_go_of_who_waits(later + Duration::from_secs(60)), "all are there, and are asked");
+    }
+
+    #[test]
+    fn ranks_that_do_not_come_are_named_with_what_may_be_wrong() {
+        let mut scene = Scene::at(40);
+        scene.state = State::new(usize::MAX, None);
+        assert_eq!(scene.state.missing(), None);
+        scene.join(0, None).unwrap();
+        let now = Instant::now();
+        assert_eq!(scene.state.name_missing(now), None, "they are on their way");
+        let said = scene.state.name_missing(now + Duration::from_secs(60)).unwrap();
+        assert!(
+            said.starts_with("1 of 3 ranks are there, ranks 1, 2 are missing") && said.contains("VISAPULT_URL"),
+            "{said}"
+        );
+        scene.join(2, None).unwrap();
+        scene.state.trouble = Some("blocks overlap".to_owned());
+        let said = scene.state.missing().unwrap();
+        assert!(said.contains("rank 1 is missing") && said.ends_with("blocks overlap"), "{said}");
+        scene.join(1, None).unwrap();
+        assert_eq!(scene.state.missing(), None);
     }
 
     #[test]

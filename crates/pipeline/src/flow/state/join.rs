@@ -66,6 +66,7 @@ fn try_to_join(
     if state.links.iter().enumerate().all(|(other, link)| other == rank || link.session.is_some()) {
         check_cover(&table, &grid)?;
     }
+    state.gathering.begin(Instant::now());
     let newest = declaration.steps.map(|[_, last]| last).filter(|_| declaration.live);
     let before = &state.links[rank];
     let is_anew = declaration.live && (before.is_anew || before.newest > newest);
@@ -174,6 +175,9 @@ impl State {
             return;
         }
         self.comings += 1;
+        self.gathering.begin(Instant::now());
+        self.desk.on_leave(rank);
+        self.tell_decided();
         self.open_wants.clear();
         if self.crew.is_some() {
             // Other processes wait for what comes of each step.
@@ -189,6 +193,8 @@ impl State {
         }
         self.keep_finished(options.history_bytes);
         self.tell_apart(options);
+        // What it leaves unfinished is no longer asked for, and those that are there may wait to be asked.
+        self.ask_ahead();
     }
 
     /// What viewers may change is what rank 0 says.
