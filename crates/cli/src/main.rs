@@ -5,6 +5,7 @@ mod backend;
 mod causes;
 mod commands;
 mod copy;
+mod crier;
 mod doctor;
 mod fetches;
 mod inside;
