@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backend;
+mod browser;
 mod causes;
 mod commands;
 mod copy;

@@ -100,7 +100,10 @@ pub fn place(path: &Path, text: &str) -> Result<(), PrivateError> {
 }
 
 /// Makes the folder that private files are kept in, if it is not there, and refuses one that is not ours alone to write.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), PrivateError> {
+///
+/// # Errors
+/// [`PrivateError`].
+pub fn make_folder(folder: &Path) -> Result<(), PrivateError> {
     let keep = PrivateError::keep(folder);
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(&keep)?;
     let found = fs::metadata(folder).map_err(&keep)?;
