@@ -5,7 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Identity, IdentityError, Rate, RippUrl, Token, Undisturbed, user_folder};
+use visapult_ripp_net::{
+    Identity, IdentityError, PolicyError, PolicyFile, Rate, RippUrl, Token, Undisturbed, user_folder,
+};
 use visapult_trace::Recording;
 
 use super::aloud::say;
@@ -86,6 +88,7 @@ impl Publisher {
             options.session.rate = rate;
         }
         let _undisturbed = Undisturbed::begin();
+        options.session.policy = policy_here(options.session.policy);
         let recording = recording_of_environment(options.rank, options.ranks);
         let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),
@@ -107,6 +110,17 @@ fn protection_at(at: SocketAddr) -> Result<(Identity, Token), FlowError> {
         let identity = Identity::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?;
         Ok((identity, Token::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?))
     })
+}
+
+/// Nor where the user's rules for paths cannot be seen for that.
+fn policy_here(policy: PolicyFile) -> PolicyFile {
+    match policy.load() {
+        Err(cause @ PolicyError::NoHome(_)) => {
+            say(&format!("{cause}; this run obeys none"));
+            PolicyFile::Nowhere
+        }
+        _ => policy,
+    }
 }
 
 fn kept_protection(at: SocketAddr) -> Result<(Identity, Token), IdentityError> {
