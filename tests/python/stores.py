@@ -87,6 +87,10 @@ class Faulty(http.server.ThreadingHTTPServer):
         self.status = 500
         self.cuts = 0
         self.error = ""
+        #: Until then it is busy, and wants to be left alone for a second.
+        self.busy_until = 0.0
+        #: Content is sent without its length.
+        self.is_chunked = False
         #: What is always answered for some keys, and what is done whenever a key is asked for.
         self.statuses: dict[str, int] = {}
         self.on_key: Callable[[str], None] = lambda _: None
@@ -98,6 +102,8 @@ class Faulty(http.server.ThreadingHTTPServer):
         #: Paths, and bytes of content that were sent of them.
         self.sent: list[tuple[str, int]] = []
         self.modified = 1_700_000_000.0
+        #: What is told in its place.
+        self.time_told = ""
 
     @property
     def url(self) -> str:
@@ -117,6 +123,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if self.server.failures > 0:
             self.server.failures -= 1
             return self.send(self.server.status, self.server.error.encode())
+        if time.monotonic() < self.server.busy_until:
+            return self.send(503, b"<Error><Code>SlowDown</Code></Error>", {"Retry-After": "1"})
         asked = urllib.parse.parse_qs(query)
         if "list-type" in asked:
             return self.send(200, self.listing(asked.get("prefix", [""])[0]).encode())
@@ -127,7 +135,10 @@ class Answer(http.server.BaseHTTPRequestHandler):
         content = self.server.objects.get(key)
         if content is None:
             return self.send(404, b"<Error><Code>NoSuchKey</Code></Error>")
-        told = {"ETag": f'"{hash(content):x}"', "Last-Modified": email.utils.formatdate(self.server.modified, usegmt=True)}
+        modified = self.server.time_told or email.utils.formatdate(self.server.modified, usegmt=True)
+        told = {"ETag": f'"{hash(content):x}"', "Last-Modified": modified}
+        if self.server.is_chunked:
+            return self.send_chunked(content, told)
         part = re.fullmatch(r"bytes=(\d*)-(\d+)", self.headers.get("Range", ""))
         if not part or not self.server.gives_parts:
             return self.send(200, content, told)
@@ -163,6 +174,14 @@ class Answer(http.server.BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.wfile.write(content)
+
+    def send_chunked(self, content: bytes, headers: dict[str, str]) -> None:
+        self.send_response(200)
+        for name, value in {"Transfer-Encoding": "chunked", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content))
 
     def handle(self) -> None:
         # Who has seen enough goes.

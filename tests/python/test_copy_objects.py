@@ -177,6 +177,28 @@ def test_a_store_that_stumbles(tmp_path: Path) -> None:
         assert server.cuts == 0
 
 
+def test_a_busy_store_is_waited_for(tmp_path: Path) -> None:
+    with faulty({"x": b"x" * 5000}) as server:
+        server.busy_until = time.monotonic() + 4
+        copied = plain(server.url).copy("s3://bucket/x", tmp_path)
+        assert (copied.code, copied.stderr) == (0, "")
+        assert (tmp_path / "x").read_bytes() == b"x" * 5000
+        # It is left alone for as long as it asks.
+        assert len(server.requests) < 12
+
+
+def test_a_file_of_the_web_without_its_length_is_refused_and_one_without_a_time_is_of_1970(tmp_path: Path) -> None:
+    with faulty({"/run.h5": b"x" * 5000}) as server:
+        server.time_told = "yesterday"
+        copied = plain(server.url).copy(f"{server.url}/run.h5", tmp_path)
+        assert (copied.code, copied.stderr) == (0, "")
+        assert (tmp_path / "run.h5").stat().st_mtime == 0
+        server.is_chunked = True
+        refused = plain(server.url).copy(f"{server.url}/run.h5", tmp_path / "other")
+        assert refused.code != 0
+        assert_one_clear_line(refused.stderr, "does not say how long it is", "another program")
+
+
 def test_a_store_that_says_nothing(tmp_path: Path) -> None:
     with faulty({"x": b"x"}) as server:
         server.socket.listen(0)

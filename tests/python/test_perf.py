@@ -195,6 +195,15 @@ def test_a_policy_is_obeyed_and_named(served: tuple[Process, str], tmp_path: Pat
     assert_one_clear_line(ended.stderr, "paths.toml line 3", "speed", "most_send")
 
 
+def test_rules_in_a_home_that_is_not_there_are_not_taken_for_none(served: tuple[Process, str], tmp_path: Path) -> None:
+    away = Process(["env", "XDG_CONFIG_HOME=", f"HOME={tmp_path / 'away'}", *PERF, "send", served[1], "--bytes", "1MB"]).end(SOON)
+    assert away.code == 1
+    assert_one_clear_line(away.stderr, "paths.toml", f"HOME is {tmp_path / 'away'}", "set HOME")
+    nowhere = Process(["env", "-u", "XDG_CONFIG_HOME", "-u", "HOME", *PERF, "send", served[1], "--bytes", "1MB"]).end(SOON)
+    assert nowhere.code == 0, nowhere
+    assert nowhere.stderr.count("no rules for paths are obeyed") == 1
+
+
 def test_with_little_memory_many_lanes_become_few_and_all_arrives(tmp_path: Path) -> None:
     folder = tmp_path / "visapult"
     folder.mkdir()

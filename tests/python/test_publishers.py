@@ -173,6 +173,16 @@ def test_a_program_that_can_keep_nothing_publishes_and_says_so(start, tmp_path: 
     assert said[0].endswith("this run has a certificate and a URL of its own"), said
 
 
+def test_a_program_whose_home_is_not_there_publishes_and_says_what_it_does_not_obey(start, tmp_path: Path) -> None:
+    program = compile_c(BINDINGS / "examples" / "first.c", tmp_path / "first")
+    running = start(program, 60, XDG_CONFIG_HOME="", HOME=str(tmp_path / "away"))
+    assert "48 x 40 x 32" in run("info", running.line()).stdout
+    running.process.terminate()
+    rules, kept = running.end()[2].splitlines()
+    assert rules.startswith(f"visapult: the rules for paths (paths.toml) cannot be read: HOME is {tmp_path / 'away'}"), rules
+    assert rules.endswith("this run obeys none") and kept.endswith("a certificate and a URL of its own"), kept
+
+
 def test_ranks_that_listen_are_put_together(start, waves, mpi: str, tmp_path: Path) -> None:
     options = ["--n", 40, "--rate", 50, "--listen", "127.0.0.1:0"]
     ranks = start(*LAUNCHERS[mpi], "-n", RANKS, waves(mpi), *options, XDG_CONFIG_HOME=str(tmp_path))

@@ -1,12 +1,15 @@
 """The log of a share, over months: put aside while the share runs, shared with another, on a disk that is full."""
 
+import fcntl
 import json
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from shares import Sharing, copy, sharing
+from shares import SOON, Sharing, copy, sharing
 
 
 def lines(log: Path) -> list[object]:
@@ -59,3 +62,39 @@ def test_a_record_that_a_full_disk_cuts_spoils_no_other(tmp_path: Path) -> None:
         assert lines(log)[1:] == [None, "get"]
     finally:
         subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_a_share_whose_lines_nobody_reads_goes_on(tmp_path: Path) -> None:
+    policy = tmp_path / "people.toml"
+    grace, bob = (f'[[person]]\nname = "{name}"\nread = ["."]\n' for name in ("grace", "bob"))
+    policy.write_text(f'ask = "Ada"\n{grace}{bob}')
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "notes").write_text("step 1")
+    share = Sharing(tmp_path / "runs", "--policy", policy, log=tmp_path / "log")
+    try:
+        bobs = share.process.said.readline().split()[-1]
+        clog(share)
+        assert copy(share.url, tmp_path / "graces").code == 0
+        assert copy(bobs, tmp_path / "bobs").code == 0
+        assert [entry["who"] for entry in share.copies(2)] == ["grace", "bob"]
+        policy.write_text(f'ask = "Ada"\n{grace}')
+        while copy("--retry", "0s", bobs, tmp_path / "bobs").code == 0:
+            pass
+        assert copy(share.url, tmp_path / "graces").code == 0
+        share.process.signal(signal.SIGTERM)
+        assert share.process.process.wait(SOON) == 0
+    finally:
+        share.process.stop()
+
+
+def clog(share: Sharing) -> None:
+    """Fills the pipe that it writes its lines to."""
+    pipe = os.open(f"/proc/{share.process.process.pid}/fd/1", os.O_WRONLY | os.O_NONBLOCK)
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        while True:
+            os.write(pipe, b"x")
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(pipe)

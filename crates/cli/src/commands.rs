@@ -16,6 +16,7 @@ use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 use visapult_ripp_net::user_folder;
 
 use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
+use crate::browser;
 use crate::processes::Processes;
 use crate::say::{say, tell};
 use crate::whole::{Output, check_writable, write_whole};
@@ -89,9 +90,7 @@ pub(crate) fn serve_page(
     if is_simulation {
         tell(&format!("who may watch and not steer opens {}", portal.watch_url()));
     }
-    if !page.no_open && has_display() {
-        open_browser(&url);
-    }
+    let _lead = if page.no_open { None } else { browser::open(&url) };
     let (stage, shown) = stage(if is_simulation {
         "No simulation has come yet. Give it the ripp:// URL that the back end printed."
     } else {
@@ -122,16 +121,6 @@ fn user_tokens() -> Result<Tokens> {
         tell(&format!("{problem}; pages will not survive a restart of this server"));
         Ok(Tokens::fresh()?)
     })
-}
-
-fn has_display() -> bool {
-    ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
-}
-
-fn open_browser(url: &str) {
-    if let Err(problem) = open::that_detached(url) {
-        tell(&format!("no browser could be opened ({problem}): open the URL above in one"));
-    }
 }
 
 pub(crate) fn render(options: &RenderOptions) -> Result<()> {

@@ -2,9 +2,11 @@
 
 mod arguments;
 mod backend;
+mod browser;
 mod causes;
 mod commands;
 mod copy;
+mod crier;
 mod doctor;
 mod fetches;
 mod inside;

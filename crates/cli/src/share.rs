@@ -7,6 +7,7 @@ use visapult_pipeline::flow::own_host;
 use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
 
 use crate::arguments::ShareOptions;
+use crate::crier::Crier;
 use crate::inside::lies_in;
 use crate::log::Log;
 use crate::say::say;
@@ -38,20 +39,20 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
     if let Some(stripe) = &options.stripe {
         share.join(stripe, &host)?;
     }
-    let say_urls = |is_wanted: &dyn Fn(&Option<String>) -> bool| {
-        for (who, url) in share.urls(&host).into_iter().filter(|(who, _)| is_wanted(who)) {
-            say(&url_line(who, &url, options.json));
-        }
-    };
-    say_urls(&|_| true);
-    let notice = |said: String| say(&if options.json { json!({ "notice": said }).to_string() } else { said });
-    share.serve(stop, &|event| match event {
+    let url_lines =
+        || share.urls(&host).into_iter().map(|(who, url)| (url_line(who.as_deref(), &url, options.json), who));
+    url_lines().for_each(|(line, _)| say(&line));
+    let is_json = options.json;
+    let notice = move |said: String| if is_json { json!({ "notice": said }).to_string() } else { said };
+    // Rights are seen to whether or not anybody reads what is said.
+    let crier = Crier::start(say, move |count| notice(left_out(count)))?;
+    let served = share.serve(stop, &|event| match event {
         ShareEvent::Done(audit) => {
             let record = record(&audit);
-            say(&if options.json { record.to_string() } else { line(&audit) });
             if let Some(log) = &log {
                 log.append(&record);
             }
+            crier.say(if is_json { record.to_string() } else { line(&audit) });
         }
         ShareEvent::MistakenPolicy { why, out } => {
             let but = if out.is_empty() {
@@ -59,18 +60,24 @@ pub(crate) fn run(options: &ShareOptions) -> Result<()> {
             } else {
                 format!(", but not for {}, whom it does not name", out.join(", "))
             };
-            notice(format!("{why}; what the policy said before holds{but}"));
+            crier.say(notice(format!("{why}; what the policy said before holds{but}")));
         }
-        ShareEvent::Withheld { why } => notice(why),
+        ShareEvent::Withheld { why } => crier.say(notice(why)),
         ShareEvent::Policy { fresh } => {
-            notice("the policy was read again".to_owned());
-            say_urls(&|who| who.as_ref().is_some_and(|who| fresh.contains(who)));
+            crier.say(notice("the policy was read again".to_owned()));
+            let is_fresh = |who: &Option<String>| who.as_ref().is_some_and(|who| fresh.contains(who));
+            url_lines().filter(|(_, who)| is_fresh(who)).for_each(|(line, _)| crier.say(line));
         }
-    })?;
-    Ok(())
+    });
+    crier.finish();
+    Ok(served?)
 }
 
-fn url_line(who: Option<String>, url: &RippUrl, is_json: bool) -> String {
+fn left_out(count: u64) -> String {
+    format!("{} left out, as nobody read them", counted(count, "line"))
+}
+
+fn url_line(who: Option<&str>, url: &RippUrl, is_json: bool) -> String {
     let url = url.to_string();
     match who {
         Some(who) if is_json => json!({ "url": url, "who": who }).to_string(),

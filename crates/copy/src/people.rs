@@ -4,10 +4,12 @@ mod opening;
 pub(crate) mod written;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::fs::Dir;
+use visapult_ripp_net::private::{self, PrivateError};
 use visapult_ripp_net::{Member, Token};
 
 use self::opening::{Opener, refuse_within};
@@ -69,11 +71,16 @@ impl People {
     /// What is wrong, in which line, and what is allowed.
     pub(crate) fn read(file: &Path, share: &Dir, shared: &Path) -> Result<Self, CopyError> {
         refuse_within(shared, file).map_err(CopyError::Here)?;
-        let length = fs::metadata(file).map_err(|cause| CopyError::at(file, &cause))?.len();
-        if length > MOST_BYTES {
+        let text = private::read_rules(file).map_err(|cause| match cause {
+            PrivateError::Keep { cause, .. } => CopyError::at(file, &cause),
+            cause => CopyError::Here(cause.to_string()),
+        })?;
+        let text = text.ok_or_else(|| CopyError::at(file, &ErrorKind::NotFound.into()))?;
+        if text.len() as u64 > MOST_BYTES {
             return Err(CopyError::Here(format!("{}: is larger than 1 MiB", shown(file))));
         }
-        let text = fs::read_to_string(file).map_err(|cause| CopyError::at(file, &cause))?;
+        let no_text = |_| CopyError::Here(format!("{}: is no text in UTF-8", shown(file)));
+        let text = String::from_utf8(text).map_err(no_text)?;
         let text = Text { file, text: &text };
         let plan = text.plan()?;
         let mut opener = Opener::new(&text, share, shared);
@@ -312,6 +319,16 @@ mod tests {
         assert_eq!(people.changed_by(&mended), ["g"]);
         let none = read(&dir, "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"nowhere\"]\n").unwrap();
         assert!(mended.grant_anything() && !none.grant_anything());
+    }
+
+    #[test]
+    fn a_policy_that_others_may_write_is_none() {
+        let dir = share();
+        let text = "ask = \"A\"\n[[person]]\nname = \"g\"\nread = [\"runs\"]\n";
+        assert!(read(&dir, text).is_ok());
+        fs::set_permissions(dir.path().join("people.toml"), fs::Permissions::from_mode(0o666)).unwrap();
+        let refusal = read(&dir, text).unwrap_err().to_string();
+        assert!(refusal.contains("people.toml") && refusal.contains("chmod go-w"), "{refusal}");
     }
 
     #[test]

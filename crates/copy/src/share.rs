@@ -193,7 +193,8 @@ impl Share {
         }
     }
 
-    /// Serves until `stop` is set; tells of every copy that has ended, of checks of the path, of who was not let in, and of another policy.
+    /// Serves until `stop` is set; tells of every copy that has ended, of checks of the path, of who was not let in, and of another policy. `tell` is
+    /// called by who sees to rights, too, and waits for nobody.
     ///
     /// # Errors
     /// If nobody can be listened to any more.
@@ -277,8 +278,8 @@ impl Share {
             }
             told.fault = Some(cause.to_string());
         }
-        tell(ShareEvent::Done(told));
         self.copies.leave(&copy);
+        tell(ShareEvent::Done(told));
     }
 
     /// Tells of the other nodes of the stripe; true if there are any. Whoever may have so much a second and no more has it from one.

@@ -36,8 +36,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub const SENDING_PATIENCE: Duration = Duration::from_secs(600);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// A request is made again so many times, and not once so much time has passed.
-const RETRIES: usize = 6;
-const RETRY_FOR: Duration = Duration::from_secs(180);
+pub(crate) const RETRIES: usize = 6;
+pub(crate) const RETRY_FOR: Duration = Duration::from_secs(180);
 /// An answer that breaks off is asked for again so many times, beyond what the library does by itself.
 const MOST_BROKEN: usize = 2;
 /// How soon it is noticed that nobody wants to know any more.

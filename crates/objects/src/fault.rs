@@ -141,6 +141,7 @@ fn of_transport(cause: &object_store::Error) -> String {
     let said = printable(cut(&innermost.to_string(), MOST_SAID).as_bytes());
     match kind {
         _ if said.contains("scheme is not allowed") => "http:// is not encrypted, and for this machine alone: an endpoint is https://, or AWS_ALLOW_HTTP=true is set".to_owned(),
+        _ if said.contains("Content-Length Header missing") => "the server does not say how long it is (Content-Length), so that nobody can tell whether all of it has come: fetch it with another program first".to_owned(),
         Some(HttpErrorKind::Timeout) => "the store does not answer in time".to_owned(),
         Some(HttpErrorKind::Connect) => format!("the store cannot be reached: {said}"),
         Some(_) => format!("the connection to the store broke: {said}"),
@@ -181,6 +182,7 @@ mod tests {
         assert_eq!(busy, "the store answers 503 Slow Down, whatever is tried: Reduce\u{fffd} your rate");
         assert!(answer("405 Method Not Allowed", "").contains("WebDAV"));
         assert!(answer("409 Conflict", "").contains("make it there"));
+        assert!(told("Content-Length Header missing from response").contains("does not say how long it is"));
         assert_eq!(told("a b"), "a b");
     }
 }

@@ -10,6 +10,7 @@ use object_store::client::{
 use object_store::path::Path;
 use quick_xml::escape::unescape;
 
+use crate::patient::Patient;
 use crate::text::{escaped, unescaped};
 
 /// Before a key that was renamed.
@@ -23,7 +24,8 @@ pub(crate) struct Renaming;
 
 impl HttpConnector for Renaming {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Renamed(ReqwestConnector::default().connect(options)?)))
+        let client = HttpClient::new(Patient(ReqwestConnector::default().connect(options)?));
+        Ok(HttpClient::new(Renamed(client)))
     }
 }
 

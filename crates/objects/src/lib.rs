@@ -9,6 +9,7 @@ mod connection;
 mod fault;
 mod folders;
 mod keys;
+mod patient;
 mod text;
 mod url;
 mod variables;

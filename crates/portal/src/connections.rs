@@ -1,7 +1,7 @@
 //! Takes connections and serves each, whatever the others do.
 //!
-//! Invariant: a connection that does not ask for anything in time is closed, and there are never more than so many: whoever comes then waits in
-//! the system's queue until one ends.
+//! Invariant: a connection that does not ask for anything in time, does not take what it asked for, or is old, is closed unless it has become a
+//! WebSocket; and there are never more than so many: whoever comes then waits in the system's queue until one ends.
 
 use std::io;
 use std::sync::Arc;
@@ -13,14 +13,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_io_timeout::TimeoutStream;
+
+use crate::server::Patience;
 
 /// Connections that have not become a WebSocket, at most.
 const MOST: usize = 1024;
 /// How long to wait when the system gives no connection: it may have too many files open.
 const RESPITE: Duration = Duration::from_millis(100);
 
-/// Serves `router` until it is dropped. A request's header must be there within `header_within`.
-pub(crate) async fn serve(listener: TcpListener, router: Router, header_within: Duration) {
+/// Serves `router` until it is dropped, with so much patience for each connection.
+pub(crate) async fn serve(listener: TcpListener, router: Router, patience: Patience) {
     let places = Arc::new(Semaphore::new(MOST));
     let mut is_troubled = false;
     // The semaphore is never closed.
@@ -28,7 +31,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, header_within: 
         match listener.accept().await {
             Ok((stream, _)) => {
                 is_troubled = false;
-                let connection = serve_one(stream, router.clone(), header_within);
+                let connection = serve_one(stream, router.clone(), patience);
                 tokio::spawn(async move {
                     connection.await;
                     drop(place);
@@ -46,14 +49,17 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, header_within: 
     }
 }
 
-async fn serve_one(stream: TcpStream, router: Router, header_within: Duration) {
+async fn serve_one(stream: TcpStream, router: Router, patience: Patience) {
     // Small messages are not held back; where that cannot be had, they are.
     let _ = stream.set_nodelay(true);
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(header_within);
-    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).with_upgrades();
-    // Whoever breaks off, or asks for nothing, has had its answer: the connection is closed.
-    let _ = connection.await;
+    http.timer(TokioTimer::new()).header_read_timeout(patience.header);
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(patience.taking));
+    let stream = TokioIo::new(Box::pin(stream));
+    let connection = http.serve_connection(stream, TowerToHyperService::new(router)).with_upgrades();
+    // Whoever breaks off, asks for nothing or takes nothing, has had its answer: the connection is closed.
+    let _ = tokio::time::timeout(patience.connection, connection).await;
 }
 
 /// Whether the connection that was to be taken is gone, and the next may be there.

@@ -1,5 +1,8 @@
 //! The viewer's pages, embedded in the binary.
 
+use std::borrow::Cow;
+
+use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::{Metadata, RustEmbed};
@@ -40,7 +43,12 @@ pub(crate) async fn serve(headers: HeaderMap, uri: Uri) -> Response {
             if has_it {
                 return (StatusCode::NOT_MODIFIED, headers).into_response();
             }
-            (headers, page.data.into_owned()).into_response()
+            // What is embedded is not copied for each who asks.
+            let content = match page.data {
+                Cow::Borrowed(content) => Bytes::from_static(content),
+                Cow::Owned(content) => content.into(),
+            };
+            (headers, content).into_response()
         }
         None if path == "index.html" => {
             (StatusCode::NOT_FOUND, "this visapult was built without its pages: build it with `make build`\n")

@@ -18,7 +18,7 @@ use crate::connections;
 use crate::pages;
 use crate::registry::Registry;
 use crate::shown::Shown;
-use crate::sockets::{data_socket, session_socket};
+use crate::sockets::{WRITE_WITHIN, data_socket, session_socket};
 use crate::token::Tokens;
 
 /// Port served when none is asked for; the ones after it where it is taken.
@@ -37,7 +37,7 @@ pub struct PortalConfig {
     pub port: Option<u16>,
     /// What pages must show.
     pub tokens: Tokens,
-    /// How long it waits for who says nothing.
+    /// How long it waits for who says or takes nothing.
     pub patience: Patience,
 }
 
@@ -48,18 +48,28 @@ impl PortalConfig {
     }
 }
 
-/// How long a connection stays open on which nothing is said.
+/// How long a connection stays open on which nothing is said, or taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// The header of a request is there by then.
     pub header: Duration,
+    /// Some of what is sent is taken by then.
+    pub taking: Duration,
+    /// One that has not become a WebSocket by then ends.
+    pub connection: Duration,
     /// A page that has not said what it shows by then is not one.
     pub first_view: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { header: Duration::from_secs(10), first_view: Duration::from_secs(10) }
+        Self {
+            header: Duration::from_secs(10),
+            // What WebSockets have, whose viewers may be far away.
+            taking: WRITE_WITHIN,
+            connection: Duration::from_secs(600),
+            first_view: Duration::from_secs(10),
+        }
     }
 }
 
@@ -164,7 +174,7 @@ impl Portal {
                 .fallback(pages::serve.layer(CompressionLayer::new()))
                 .with_state(served);
             tokio::select! {
-                () = connections::serve(listener, router, patience.header) => Ok(()),
+                () = connections::serve(listener, router, patience) => Ok(()),
                 () = told_to_stop(stops, limit) => Ok(()),
                 () = shown.is_given_up() => Ok(()),
             }

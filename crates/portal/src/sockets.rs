@@ -29,7 +29,7 @@ const PING_PERIOD: Duration = Duration::from_secs(15);
 /// A page that has been silent for so long is gone.
 const SILENCE: Duration = Duration::from_secs(60);
 /// A message that a page does not take for so long ends its session.
-const WRITE_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const WRITE_WITHIN: Duration = Duration::from_secs(60);
 /// How long a connection that is no longer served waits for its reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Longest reason that fits a close frame.

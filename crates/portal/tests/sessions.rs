@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -341,6 +341,39 @@ fn a_silent_client_is_closed_and_disturbs_nobody() {
     assert_eq!(answer_to(&server, "GET / HTTP/1.1\r\nHost: 127.0"), "");
     let complete = answer_to(&server, "GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(complete.starts_with("HTTP/1.1 404"), "{complete}");
+    assert_eq!(next_control(&mut session, FIELD)["finite"], 96 * 64 * 64);
+}
+
+#[test]
+fn a_client_that_takes_nothing_of_what_it_asks_for_is_closed() {
+    let (server, _stage) = empty_server_with(Patience { taking: Duration::from_millis(200), ..Patience::default() });
+    let mut client = TcpStream::connect(&server.authority).unwrap();
+    client.set_write_timeout(Some(PATIENCE)).unwrap();
+    let requests = "GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+    let end = loop {
+        if let Err(cause) = client.write_all(requests.as_bytes()) {
+            break cause.kind();
+        }
+    };
+    assert!(matches!(end, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{end}");
+}
+
+#[test]
+fn a_connection_that_goes_on_asking_and_becomes_no_session_ends() {
+    let (server, stage) = empty_server_with(Patience { connection: Duration::from_millis(300), ..Patience::default() });
+    stage.show(ramp());
+    let mut session = open_at(&server, &format!("/session?token={}", server.token)).unwrap();
+    let mut client = TcpStream::connect(&server.authority).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let mut answer = [0; 1024];
+    while client.write_all(b"GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n").is_ok()
+        && client.read(&mut answer).is_ok_and(|length| length > 0)
+    {
+        assert!(Instant::now() < deadline, "it is still served");
+    }
+    // What became one goes on.
+    session.send(view(|_| {})).unwrap();
     assert_eq!(next_control(&mut session, FIELD)["finite"], 96 * 64 * 64);
 }
 

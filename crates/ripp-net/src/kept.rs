@@ -109,7 +109,7 @@ impl<'a> Bare<'a> {
 
 /// The URLs of the file; none if it is not there.
 fn read(path: &Path) -> Result<Vec<RippUrl>, KeptError> {
-    let Some(text) = private::read(path)? else { return Ok(Vec::new()) };
+    let Some(text) = private::read_ours(path)? else { return Ok(Vec::new()) };
     if text.len() > MOST_BYTES {
         return Err(KeptError::TooLarge { path: path.to_owned() });
     }

@@ -39,10 +39,10 @@ impl Token {
     /// # Errors
     /// [`PrivateError`], as above.
     pub fn load_or_create_at(path: &Path) -> Result<Self, PrivateError> {
-        if private::read(path)?.is_none() {
+        if private::read_ours(path)?.is_none() {
             Self::keep_fresh(path)?;
         }
-        parsed(path, private::read(path)?)
+        parsed(path, private::read_ours(path)?)
     }
 
     fn keep_fresh(path: &Path) -> Result<(), PrivateError> {
@@ -88,6 +88,18 @@ mod tests {
         assert_ne!(token("0.0.0.0:7431"), token("0.0.0.0:7432"));
         assert_ne!(token("0.0.0.0:0"), token("0.0.0.0:0"));
         assert!(home.path().join("publisher-0.0.0.0:7431.token").exists());
+    }
+
+    #[test]
+    fn a_token_that_somebody_else_has_made_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("a.token");
+        let first = Token::load_or_create_at(&file).unwrap();
+        assert_eq!(Token::load_or_create_at(&file).unwrap().as_bytes(), first.as_bytes());
+        // Only root gives files away.
+        if std::os::unix::fs::chown(&file, Some(12_345), None).is_ok() {
+            assert!(matches!(Token::load_or_create_at(&file), Err(PrivateError::Foreign { owner: 12_345, .. })));
+        }
     }
 
     #[test]

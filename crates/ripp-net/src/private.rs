@@ -1,4 +1,4 @@
-//! Files that their owner alone may read: how they are told from others, and how they come to be.
+//! Files that their owner alone may read, and rules that nobody else may write: how they are told from others, and how they come to be.
 //!
 //! Invariant: one that is made here is whole or not there, and whoever comes second takes what is there.
 
@@ -14,8 +14,9 @@ use thiserror::Error;
 const OPEN: u32 = 0o077;
 /// Others may write into it, and so replace what is in it.
 const OPEN_TO_WRITE: u32 = 0o022;
-/// A chain of certificates and a key are a few kilobytes.
-const MAX_BYTES: u64 = 1 << 20;
+const OPEN_TO_GROUP: u32 = 0o020;
+/// A chain of certificates and a key are a few kilobytes, and so are rules.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// Why a private file or folder cannot be believed, or had.
 #[derive(Debug, Error)]
@@ -37,6 +38,22 @@ pub enum PrivateError {
         mode: u32,
         /// The permissions it may have.
         wanted: u32,
+    },
+    /// Others could have changed rules in it.
+    #[error("{path} says what is allowed, and may be changed by others (mode {mode:o}): run chmod go-w on it")]
+    OpenRules {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// Somebody else has made the rules in it.
+    #[error("{path} says what is allowed, and belongs to user {owner}, neither to us nor to root: run chown on it")]
+    ForeignRules {
+        /// The file.
+        path: PathBuf,
+        /// Its owner's number.
+        owner: u32,
     },
     /// Somebody else put it there.
     #[error("{path} belongs to user {owner}, not to us: remove it, or name another")]
@@ -73,6 +90,23 @@ pub(crate) fn read_ours(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
     content(path, file).map(Some)
 }
 
+/// What stands in a file of rules, which we or root have written, and nobody else may write; `None` if there is no such file. A group whose number is
+/// that of the owner is the owner's own, as many systems make one for each user. No more of it is read than 1 MiB and a byte.
+///
+/// # Errors
+/// [`PrivateError::OpenRules`], [`PrivateError::ForeignRules`] and [`PrivateError::Keep`].
+pub fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
+    let Some((file, found)) = found(path)? else { return Ok(None) };
+    let is_open = if found.gid() == found.uid() { OPEN_TO_WRITE & !OPEN_TO_GROUP } else { OPEN_TO_WRITE };
+    if found.mode() & is_open != 0 {
+        return Err(PrivateError::OpenRules { path: path.to_owned(), mode: found.mode() & 0o7777 });
+    }
+    if found.uid() != 0 && !is_ours(&found) {
+        return Err(PrivateError::ForeignRules { path: path.to_owned(), owner: found.uid() });
+    }
+    content(path, file).map(Some)
+}
+
 /// Refuses a file or folder that others may read, or change.
 ///
 /// # Errors
@@ -100,7 +134,10 @@ pub fn place(path: &Path, text: &str) -> Result<(), PrivateError> {
 }
 
 /// Makes the folder that private files are kept in, if it is not there, and refuses one that is not ours alone to write.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), PrivateError> {
+///
+/// # Errors
+/// [`PrivateError`].
+pub fn make_folder(folder: &Path) -> Result<(), PrivateError> {
     let keep = PrivateError::keep(folder);
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(&keep)?;
     let found = fs::metadata(folder).map_err(&keep)?;
@@ -109,6 +146,13 @@ pub(crate) fn make_folder(folder: &Path) -> Result<(), PrivateError> {
 }
 
 fn opened(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
+    let opened = found(path)?;
+    opened.iter().try_for_each(|(_, found)| check(path, found))?;
+    Ok(opened)
+}
+
+/// The file, and what it is once it is open.
+fn found(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
     let keep = PrivateError::keep(path);
     let file = match File::open(path) {
         Ok(file) => file,
@@ -116,7 +160,6 @@ fn opened(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
         Err(cause) => return Err(keep(cause)),
     };
     let found = file.metadata().map_err(keep)?;
-    check(path, &found)?;
     Ok(Some((file, found)))
 }
 
@@ -134,8 +177,11 @@ fn refuse(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), PrivateEr
 }
 
 fn check_ours(path: &Path, found: &Metadata) -> Result<(), PrivateError> {
-    let is_ours = found.uid() == rustix::process::geteuid().as_raw();
-    if is_ours { Ok(()) } else { Err(PrivateError::Foreign { path: path.to_owned(), owner: found.uid() }) }
+    if is_ours(found) { Ok(()) } else { Err(PrivateError::Foreign { path: path.to_owned(), owner: found.uid() }) }
+}
+
+fn is_ours(found: &Metadata) -> bool {
+    found.uid() == rustix::process::geteuid().as_raw()
 }
 
 fn linked(beside: &Path, path: &Path, text: &str) -> io::Result<()> {
@@ -145,5 +191,54 @@ fn linked(beside: &Path, path: &Path, text: &str) -> io::Result<()> {
     match fs::hard_link(beside, path) {
         Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => Err(cause),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use super::*;
+
+    fn rules(mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.toml");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn rules_that_others_may_write_are_refused_with_the_cure() {
+        for mode in [0o600, 0o644, 0o444] {
+            assert!(read_rules(&rules(mode).1).is_ok(), "{mode:o}");
+        }
+        for mode in [0o602, 0o666, 0o777] {
+            let (_folder, path) = rules(mode);
+            let refusal = read_rules(&path).unwrap_err().to_string();
+            assert!(refusal.contains(&format!("mode {mode:o}): run chmod go-w")), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_group_may_write_rules_only_where_it_is_the_owners_own() {
+        let (_folder, path) = rules(0o664);
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!(read_rules(&path).is_ok(), found.gid() == found.uid());
+        // Only root gives files away.
+        if found.uid() == 0 && chown(&path, None, Some(12_345)).is_ok() {
+            assert!(matches!(read_rules(&path), Err(PrivateError::OpenRules { mode: 0o664, .. })));
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_has_made_is_refused() {
+        let (_folder, path) = rules(0o600);
+        if chown(&path, Some(12_345), None).is_err() {
+            // Only root gives files away.
+            return;
+        }
+        assert!(matches!(read_rules(&path), Err(PrivateError::ForeignRules { owner: 12_345, .. })));
+        assert!(matches!(read_ours(&path), Err(PrivateError::Foreign { owner: 12_345, .. })));
     }
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Identity, IdentityError, Rate, RippUrl, Token, Undisturbed, user_folder};
+use visapult_ripp_net::{
+    Identity, IdentityError, PolicyError, PolicyFile, Rate, RippUrl, Token, Undisturbed, user_folder,
+};
 use visapult_trace::Recording;
 
 use super::aloud::say;
@@ -87,6 +89,7 @@ impl Publisher {
             options.session.rate = rate;
         }
         let _undisturbed = Undisturbed::begin();
+        options.session.policy = policy_here(options.session.policy);
         let recording = recording_of_environment(options.rank, options.ranks);
         let mut publisher = match meeting {
             Meeting::There(url) => Self::dial(url, options),
@@ -108,6 +111,17 @@ fn protection_at(at: SocketAddr) -> Result<(Identity, Token), FlowError> {
         let identity = Identity::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?;
         Ok((identity, Token::fresh().map_err(|cause| FlowError::Usage(cause.to_string()))?))
     })
+}
+
+/// Nor where the user's rules for paths cannot be seen for that.
+fn policy_here(policy: PolicyFile) -> PolicyFile {
+    match policy.load() {
+        Err(cause @ PolicyError::NoHome(_)) => {
+            say(&format!("{cause}; this run obeys none"));
+            PolicyFile::Nowhere
+        }
+        _ => policy,
+    }
 }
 
 fn kept_protection(at: SocketAddr) -> Result<(Identity, Token), IdentityError> {

@@ -1,7 +1,6 @@
 //! The policy file: TOML, read once, every fault with its line and what is allowed there.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -12,9 +11,9 @@ use visapult_ripp::memory::Memory;
 
 use super::network::Network;
 use super::{Policy, Rule, Ruling};
+use crate::private::{self, PrivateError};
 use crate::units::{parse_memory, parse_rate};
 
-const MAX_BYTES: u64 = 1 << 20;
 const KEYS: &str = "to, most_send, most_receive, dedicated, transport, mtu and memory";
 
 /// Why a policy cannot be obeyed.
@@ -34,6 +33,12 @@ pub enum PolicyError {
         /// The system's reason.
         cause: io::Error,
     },
+    /// Somebody else may have written it.
+    #[error(transparent)]
+    NotOurs(PrivateError),
+    /// It would lie in a home that is not there.
+    #[error("the rules for paths (paths.toml) cannot be read: {0}")]
+    NoHome(String),
     /// Something in it is not understood.
     #[error("{path} line {line}: {fault}")]
     Form {
@@ -93,17 +98,19 @@ enum OneOrMore {
 /// Reads the policy at `path`; `None` if there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<Policy>, PolicyError> {
     let unreadable = |cause| PolicyError::Unreadable { path: path.to_owned(), cause };
-    let file = match File::open(path) {
-        Ok(file) => file,
+    let text = private::read_rules(path).map_err(|cause| match cause {
+        PrivateError::Keep { cause, .. } => unreadable(cause),
+        cause => PolicyError::NotOurs(cause),
+    })?;
+    let Some(text) = text else {
         // A link that leads nowhere is somebody's rules that are not there: they are not taken for none.
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound && !path.is_symlink() => return Ok(None),
-        Err(cause) => return Err(unreadable(cause)),
+        return if path.is_symlink() { Err(unreadable(io::ErrorKind::NotFound.into())) } else { Ok(None) };
     };
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > MAX_BYTES {
+    if text.len() as u64 > private::MAX_BYTES {
         return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, "more than 1 MiB")));
     }
+    let text =
+        String::from_utf8(text).map_err(|cause| unreadable(io::Error::new(io::ErrorKind::InvalidData, cause)))?;
     parse(path, &text).map(Some)
 }
 

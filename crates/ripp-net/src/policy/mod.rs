@@ -7,6 +7,7 @@ mod network;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
 use visapult_ripp::control::Transport;
@@ -15,17 +16,18 @@ use visapult_ripp::memory::Memory;
 pub use file::PolicyError;
 pub(crate) use file::parse;
 
-use crate::identity::user_folder;
+use crate::identity::{IdentityError, user_folder};
 use crate::session::Options;
 use network::Network;
 
 /// Name of the policy file in the user's configuration folder.
 const FILE: &str = "paths.toml";
+const NO_FOLDER: &str = "neither XDG_CONFIG_HOME nor HOME says where the user's configuration is: no rules for paths are obeyed (paths.toml)";
 
 /// Where the policy of a program's sessions stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PolicyFile {
-    /// `paths.toml` in the user's configuration folder; without one there is no policy.
+    /// `paths.toml` in the user's configuration folder; without either there is no policy. A home that is not there is an error.
     #[default]
     OfUser,
     /// In this file, which must be there.
@@ -75,9 +77,21 @@ impl PolicyFile {
         match self {
             Self::Nowhere => Ok(Policy::default()),
             Self::At(path) => file::read(path)?.ok_or_else(|| PolicyError::Missing { path: path.clone() }),
-            // Whoever has no configuration folder has no policy in it.
-            Self::OfUser => user_folder().map_or_else(|_| Ok(Policy::default()), |folder| Policy::of_folder(&folder)),
+            Self::OfUser => of_user(user_folder()),
         }
+    }
+}
+
+/// The policy in the user's configuration folder. Rules that lie where nothing is mounted are not taken for none.
+fn of_user(folder: Result<PathBuf, IdentityError>) -> Result<Policy, PolicyError> {
+    static TOLD: Once = Once::new();
+    match folder {
+        Ok(folder) => Policy::of_folder(&folder),
+        Err(IdentityError::NoFolder) => {
+            TOLD.call_once(|| tracing::warn!("{NO_FOLDER}"));
+            Ok(Policy::default())
+        }
+        Err(cause) => Err(PolicyError::NoHome(cause.to_string())),
     }
 }
 
@@ -142,6 +156,14 @@ mod tests {
             mtu: Some(1_400),
             memory: Some(Memory::LEAST),
         }
+    }
+
+    #[test]
+    fn rules_in_a_home_that_is_not_there_are_not_taken_for_none() {
+        let refusal = of_user(Err(IdentityError::NoHome("/home/ada".into()))).unwrap_err().to_string();
+        assert!(refusal.contains("paths.toml") && refusal.contains("HOME is /home/ada"), "{refusal}");
+        assert!(refusal.contains("set HOME"), "{refusal}");
+        assert_eq!(of_user(Err(IdentityError::NoFolder)).unwrap(), Policy::default());
     }
 
     #[test]

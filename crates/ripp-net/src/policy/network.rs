@@ -33,8 +33,14 @@ impl Network {
             return text.parse().ok().map(|network| Self::Addresses(canonical(network)));
         }
         let name = text.to_ascii_lowercase();
+        // What ends with a number is an address that was meant, and is none (RFC 3696, section 2).
+        let ends_with_number = |name: &str| {
+            let last = name.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+            last.bytes().all(|byte| byte.is_ascii_digit())
+        };
         let is_name = |name: &str| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+            let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+            !ends_with_number(name) && name.bytes().all(is_sign)
         };
         match name.strip_prefix("*.") {
             Some(domain) => is_name(domain).then(|| Self::Domain(format!(".{domain}"))),
@@ -93,7 +99,21 @@ mod tests {
 
     #[test]
     fn what_is_neither_is_refused() {
-        for bad in ["", "10.0.0.0/33", "a*.org", "*.", "two words", "10.0.0/8", "*.*"] {
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "a*.org",
+            "*.",
+            "two words",
+            "10.0.0/8",
+            "*.*",
+            ".",
+            "127.0.0",
+            "127.0.0.256",
+            "10",
+            "10.7.0.2.",
+            "*.7",
+        ] {
             assert!(Network::parse(bad).is_none(), "{bad}");
         }
     }

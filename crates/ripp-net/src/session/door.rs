@@ -14,6 +14,7 @@ use visapult_ripp::record::End;
 
 use super::control_loop::{self, Recourse};
 use super::digest::DigestKeys;
+use super::failures::Failures;
 use super::greeting::Greeter;
 use super::lanes::{self, Material};
 use super::listen::ListenerOptions;
@@ -46,6 +47,7 @@ pub(super) struct Door {
     pub(super) queue: SyncSender<Session>,
     pub(super) answered: SyncSender<Answered>,
     pub(super) refusals: Arc<Mutex<Refusals>>,
+    pub(super) failures: Arc<Failures>,
     pub(super) strangers: Strangers,
     /// Sessions that further streams may join, by their secret numbers.
     pub(super) sessions: Arc<Mutex<HashMap<String, Weak<Shared>>>>,
@@ -68,12 +70,12 @@ impl Door {
                         if let SessionError::Refused { why, .. } = &cause {
                             lock(&door.refusals).note(Instant::now(), peer, why);
                         }
-                        tracing::info!("no session with {peer}: {cause}");
+                        door.failures.tell(&format_args!("with {peer}: {cause}"));
                     }
                 }
             };
             if let Err(cause) = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(work) {
-                tracing::warn!("no thread for a new session: {cause}");
+                self.failures.tell(&format_args!("for want of a thread: {cause}"));
             }
         }
     }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::door::Door;
+use super::failures::Failures;
 use super::greeting::Greeter;
 use super::refused::{Refusals, Refused};
 use super::shared::lock;
@@ -86,6 +87,7 @@ impl Listener {
             queue,
             answered: answered_in,
             refusals: Arc::clone(&refusals),
+            failures: Arc::new(Failures::new(Instant::now())),
             strangers,
             sessions: sessions_by_number,
             checking,

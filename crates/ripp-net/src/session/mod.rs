@@ -8,6 +8,7 @@ mod dial;
 mod digest;
 mod door;
 mod error;
+mod failures;
 mod greeting;
 mod growing;
 mod lane;

@@ -26,39 +26,64 @@ pub struct Refused {
 #[derive(Debug)]
 pub(super) struct Refusals {
     waiting: VecDeque<Refused>,
-    untold: u64,
-    /// How many may be told now; and since when no more may.
-    allowance: u32,
-    since: Instant,
+    allowance: Allowance,
 }
 
 impl Refusals {
     pub(super) const fn new(now: Instant) -> Self {
-        Self { waiting: VecDeque::new(), untold: 0, allowance: AT_ONCE, since: now }
+        Self { waiting: VecDeque::new(), allowance: Allowance::new(now) }
     }
 
     /// A session is refused.
     pub(super) fn note(&mut self, now: Instant, peer: SocketAddr, why: &str) {
-        self.earn(now);
-        if self.allowance == 0 || self.waiting.len() >= AT_ONCE as usize {
-            self.untold += 1;
-            return;
+        if self.waiting.len() >= AT_ONCE as usize {
+            self.allowance.leave_out(1);
+        } else if let Some(untold) = self.allowance.spend(now) {
+            self.waiting.push_back(Refused { peer, when: SystemTime::now(), why: why.to_owned(), untold });
         }
-        self.allowance -= 1;
-        let untold = std::mem::take(&mut self.untold);
-        self.waiting.push_back(Refused { peer, when: SystemTime::now(), why: why.to_owned(), untold });
-    }
-
-    fn earn(&mut self, now: Instant) {
-        let earned = now.saturating_duration_since(self.since).as_secs() / EVERY.as_secs();
-        let earned = u32::try_from(earned).map_or(AT_ONCE, |earned| earned.min(AT_ONCE));
-        self.allowance = (self.allowance + earned).min(AT_ONCE);
-        self.since = if self.allowance == AT_ONCE { now } else { self.since + EVERY * earned };
     }
 
     /// The next that is to be told.
     pub(super) fn take(&mut self) -> Option<Refused> {
         self.waiting.pop_front()
+    }
+}
+
+/// How much may be told now, of what strangers cause.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    untold: u64,
+    /// How many may be told now; and since when no more may.
+    left: u32,
+    since: Instant,
+}
+
+impl Allowance {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { untold: 0, left: AT_ONCE, since: now }
+    }
+
+    /// If this one may be told: how many were left out since the one before. If not, it is one of those.
+    pub(super) fn spend(&mut self, now: Instant) -> Option<u64> {
+        self.earn(now);
+        if self.left == 0 {
+            self.untold += 1;
+            return None;
+        }
+        self.left -= 1;
+        Some(std::mem::take(&mut self.untold))
+    }
+
+    /// So many more are not told.
+    pub(super) const fn leave_out(&mut self, count: u64) {
+        self.untold += count;
+    }
+
+    fn earn(&mut self, now: Instant) {
+        let earned = now.saturating_duration_since(self.since).as_secs() / EVERY.as_secs();
+        let earned = u32::try_from(earned).map_or(AT_ONCE, |earned| earned.min(AT_ONCE));
+        self.left = (self.left + earned).min(AT_ONCE);
+        self.since = if self.left == AT_ONCE { now } else { self.since + EVERY * earned };
     }
 }
 

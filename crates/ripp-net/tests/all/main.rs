@@ -10,6 +10,7 @@ mod common;
 mod control;
 mod corpora;
 mod faults;
+mod flood;
 mod flows;
 mod greeting;
 mod held_up;
