@@ -11,7 +11,7 @@ use visapult_portal::Stage;
 use visapult_ripp_net::{Identity, Options, Token, user_folder};
 
 use crate::arguments::BackendOptions;
-use crate::commands::{back_end_config, default_pes, log_steering, serve_page, show};
+use crate::commands::{NO_SIMULATION, back_end_config, default_pes, log_steering, serve_page, show};
 use crate::processes::Processes;
 use crate::say::{say, tell};
 use crate::whole::{Output, check_writable, write_whole};
@@ -129,20 +129,23 @@ impl Simulation {
             Self::There(source) => return Ok(Some(source)),
             Self::Awaited(door) => door,
         };
-        let mut said = None;
+        let (mut said, mut is_told) = (None, false);
         while !stage.is_deserted() {
             match door.wait(LOOK)? {
                 Ok(source) => return Ok(Some(source)),
                 Err(waiting) => door = waiting,
             }
             let missing = door.missing();
-            if let Some(missing) = missing.filter(|missing| said.as_ref() != Some(missing)) {
-                if said.is_none() {
-                    tell(&missing);
-                }
-                stage.await_instead(format!("{missing}."));
-                said = Some(missing);
+            if missing == said {
+                continue;
             }
+            let awaited = missing.as_ref().map_or(NO_SIMULATION.to_owned(), |missing| format!("{missing}."));
+            stage.await_instead(awaited);
+            if let Some(missing) = missing.as_ref().filter(|_| !is_told) {
+                tell(missing);
+                is_told = true;
+            }
+            said = missing;
         }
         Ok(None)
     }

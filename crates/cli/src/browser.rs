@@ -3,7 +3,10 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use tempfile::{Builder, NamedTempFile};
 use visapult_ripp_net::private::make_folder;
@@ -11,8 +14,23 @@ use visapult_ripp_net::user_folder;
 
 use crate::say::tell;
 
-/// The file that leads to a page; it is gone once this is.
-pub(crate) struct Lead(#[expect(dead_code, reason = "removes the file")] NamedTempFile);
+/// How long a browser may take until it reads the file.
+const LASTS: Duration = Duration::from_secs(60);
+const PREFIX: &str = "visapult-page-";
+const SUFFIX: &str = ".html";
+
+/// The file that leads to a page; it is gone once this is, and after a minute, for the program may be killed.
+pub(crate) struct Lead(Arc<Mutex<Option<NamedTempFile>>>);
+
+impl Drop for Lead {
+    fn drop(&mut self) {
+        forget(&self.0);
+    }
+}
+
+fn forget(lead: &Mutex<Option<NamedTempFile>>) {
+    drop(lead.lock().unwrap_or_else(PoisonError::into_inner).take());
+}
 
 /// Opens the browser, if there is one to be seen.
 pub(crate) fn open(url: &str) -> Option<Lead> {
@@ -21,6 +39,13 @@ pub(crate) fn open(url: &str) -> Option<Lead> {
     }
     let opened = lead_to(url).and_then(|lead| {
         open::that_detached(lead.path())?;
+        let lead = Arc::new(Mutex::new(Some(lead)));
+        let its = Arc::clone(&lead);
+        let lapse = move || {
+            thread::sleep(LASTS);
+            forget(&its);
+        };
+        thread::Builder::new().name("lead".to_owned()).spawn(lapse)?;
         Ok(Lead(lead))
     });
     opened.map_err(|cause| tell(&format!("no browser could be opened ({cause}): open the URL above in one"))).ok()
@@ -32,7 +57,9 @@ fn has_display() -> bool {
 
 /// A file that leads to `url`, and that its user alone may read.
 fn lead_to(url: &str) -> io::Result<NamedTempFile> {
-    let mut lead = Builder::new().prefix("visapult-page-").suffix(".html").tempfile_in(folder()?)?;
+    let folder = folder()?;
+    remove_those_left_behind(&folder);
+    let mut lead = Builder::new().prefix(PREFIX).suffix(SUFFIX).tempfile_in(folder)?;
     write!(
         lead,
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
@@ -40,6 +67,18 @@ fn lead_to(url: &str) -> io::Result<NamedTempFile> {
     )?;
     lead.flush()?;
     Ok(lead)
+}
+
+/// Of programs that were killed before they could.
+fn remove_those_left_behind(folder: &Path) {
+    let is_left = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        is_ours && age().is_some_and(|age| age > LASTS)
+    };
+    let left = fs::read_dir(folder).into_iter().flatten().flatten().filter(is_left);
+    left.for_each(|entry| drop(fs::remove_file(entry.path())));
 }
 
 /// Where browsers can read it: those that snap confines read no hidden folders, and no others outside the home.

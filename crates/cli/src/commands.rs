@@ -72,6 +72,9 @@ pub(crate) fn default_pes() -> usize {
     available_parallelism().map_or(1, usize::from).min(MOST_DEFAULT_PES)
 }
 
+/// What pages are told while there is none.
+pub(crate) const NO_SIMULATION: &str = "No simulation has come yet. Give it the ripp:// URL that the back end printed.";
+
 /// Prints the page's URL and serves it until it is stopped, or for as long as `limit` says. The page shows what `open` opens, once it is
 /// there; `open` is given up when [`Stage::is_deserted`].
 pub(crate) fn serve_page(
@@ -91,11 +94,7 @@ pub(crate) fn serve_page(
         tell(&format!("who may watch and not steer opens {}", portal.watch_url()));
     }
     let _lead = if page.no_open { None } else { browser::open(&url) };
-    let (stage, shown) = stage(if is_simulation {
-        "No simulation has come yet. Give it the ripp:// URL that the back end printed."
-    } else {
-        "What is to be shown is being opened."
-    });
+    let (stage, shown) = stage(if is_simulation { NO_SIMULATION } else { "What is to be shown is being opened." });
     thread::scope(|scope| {
         let opening = scope.spawn(|| open(stage));
         let served = portal.serve(shown, limit);

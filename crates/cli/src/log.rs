@@ -41,7 +41,7 @@ impl Log {
             *end = End { file, is_torn: false };
         }
         if let Err(cause) = end.append(&format!("{record}\n")) {
-            tracing::warn!("{} lacks a line that standard output has: {cause}", self.path.display());
+            tracing::warn!("{} lacks a line, which could not be written: {cause}", self.path.display());
         }
     }
 }

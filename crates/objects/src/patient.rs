@@ -15,7 +15,9 @@ use crate::connection::{RETRIES, RETRY_FOR};
 /// Before a busy server is asked again for the first time; then up to so many times as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const GROWTH: f64 = 3.0;
-/// The longest pause, whoever asks for a longer one.
+/// And up to so much of it longer.
+const SPREAD: f64 = 0.25;
+/// The longest pause but for that, whoever asks for a longer one.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Asks a busy server again.
@@ -69,7 +71,7 @@ impl Pauses {
     /// together come back one by one.
     fn next(&mut self, elapsed: Duration, least: Option<Duration>, luck: f64) -> Option<Duration> {
         let own = self.last.map_or(FIRST_PAUSE, |last| last.mul_f64(1.0 + (GROWTH - 1.0) * luck));
-        let pause = own.max(least.unwrap_or_default()).min(MOST_PAUSE);
+        let pause = own.max(least.unwrap_or_default()).min(MOST_PAUSE).mul_f64(1.0 + SPREAD * luck);
         if self.count == RETRIES || elapsed + pause > RETRY_FOR {
             return None;
         }
@@ -121,14 +123,15 @@ mod tests {
 
     #[test]
     fn a_busy_server_is_asked_ever_later_and_not_for_ever() {
-        assert_eq!(pauses(None, 0.5), [1, 2, 4, 8, 16, 32]);
-        assert_eq!(pauses(None, 1.0), [1, 3, 9, 27, 60, 60]);
+        assert_eq!(pauses(None, 0.0), [1, 1, 1, 1, 1, 1]);
+        assert_eq!(pauses(None, 0.5), [1, 2, 4, 9, 18, 36]);
+        assert_eq!(pauses(None, 1.0), [1, 3, 11, 33, 75]);
     }
 
     #[test]
     fn what_it_wishes_holds_within_bounds() {
-        assert_eq!(pauses(Some(5), 0.5), [5, 5, 5, 8, 16, 32]);
-        assert_eq!(pauses(Some(86_400), 0.5), [60, 60, 60]);
+        assert_eq!(pauses(Some(5), 0.5), [5, 5, 5, 9, 18, 36]);
+        assert_eq!(pauses(Some(86_400), 0.5), [67, 67]);
         let asked = |told: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert("retry-after", HeaderValue::from_static(told));

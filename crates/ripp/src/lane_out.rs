@@ -350,7 +350,8 @@ impl LaneOut {
             self.counts.without_credit += 1;
         }
         let train = if self.train.left() == 0 { u64::MAX } else { self.train.left() };
-        let untold = if self.controller.is_starting() { self.train.allows() } else { u64::MAX };
+        let under_way = self.flight.bytes().div_ceil(self.sizes.payload());
+        let untold = if self.controller.is_starting() { self.train.allows(under_way) } else { u64::MAX };
         let most = self.burst_datagrams(now).min(train).min(untold).min(window).min(credit).min(path);
         (most > 0).then_some(most)
     }
@@ -699,6 +700,23 @@ mod tests {
         busy.lane.on_report(second, &report, &mut busy.outbox);
         let more = busy.send(second, second.after(RTT));
         assert_eq!(more, 6 * wire);
+    }
+
+    #[test]
+    fn a_lane_all_of_whose_first_datagrams_are_lost_goes_on() {
+        let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(20_000_000, None)))));
+        let wire = SIZES.wire(SIZES.payload());
+        let mut now = Time::ZERO;
+        for round in 0..9 {
+            let next = now.after(Duration::from_secs(1));
+            let sent = busy.send(now, next);
+            assert!((TRAIN / 4 * wire..=3 * TRAIN * wire).contains(&sent), "{sent} in round {round}");
+            let to = busy.lane.numbers.load(Ordering::Relaxed);
+            let page = Page { from: 0, to, missing: vec![(0, to)] };
+            let report = Report { highest: to, credit: to + WINDOW / 2, lifetime_ms: 5_000, page, ..Report::default() };
+            busy.lane.on_report(next, &report, &mut busy.outbox);
+            now = next;
+        }
     }
 
     #[test]

@@ -100,9 +100,10 @@ fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64
         Amount::Time(time) => Amount::Time(time.min(MOST_TIME)),
         Amount::Bytes(_) => Amount::Time(Duration::ZERO),
     };
+    let turn = Turn(busy);
     let checked = bounded(session, || {
         let outcome = exchange(session, amount, request.reverse);
-        busy.store(false, Ordering::Release);
+        drop(turn);
         match outcome {
             Ok(report) => {
                 // The dialler ends the session.
@@ -115,10 +116,16 @@ fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64
             }
         }
     });
-    if matches!(checked, Err(SessionError::Thread(_))) {
-        busy.store(false, Ordering::Release);
-    }
     checked.map_err(|cause| cause.to_string())
+}
+
+/// Held by who checks.
+struct Turn<'a>(&'a AtomicBool);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// Waits for the end of a check that is nearly over.

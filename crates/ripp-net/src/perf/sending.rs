@@ -163,7 +163,7 @@ fn take_back_what_would_take_long(under_way: &VecDeque<(Outgoing, u64)>, rate_bp
     for (object, length) in under_way.iter().filter(|(object, _)| !object.is_over()) {
         let arrived = object.arrived();
         left += length - arrived.min(*length);
-        if arrived == 0 || left > most {
+        if arrived == 0 || (rate_bps > 0 && left > most) {
             object.cancel_because(NOT_NEEDED);
         }
     }
@@ -175,7 +175,7 @@ fn rate_bps(statistics: &Statistics) -> u64 {
 
 /// Something has arrived, and the time and rate of that are known.
 fn is_known(statistics: &Statistics) -> bool {
-    statistics.lanes.iter().any(|lane| lane.sent.arrived > 0)
+    statistics.lanes.iter().any(|lane| lane.sent.arrived > 0 && lane.rate_bps > 0)
 }
 
 fn bytes_ahead(statistics: &Statistics) -> u64 {

@@ -14,6 +14,8 @@ const MOST_OF_ROUND_TRIP: f64 = 0.125;
 /// is told has more of them waiting, or lost, than it carries in a second.
 const UNTOLD: u64 = 2 * TRAIN + TRAIN / 2;
 const FOR_EACH_ARRIVED: u64 = 2;
+/// And so many may be under way whatever came of those before: all of them may have been lost.
+const AGAIN: u64 = TRAIN / 4;
 /// Arrivals closer together than this tell more of the receiver's system than of the path.
 const LEAST_SPAN_US: u32 = 50;
 
@@ -69,8 +71,8 @@ impl Train {
     }
 
     /// Datagrams that may leave while the rate is looked for.
-    pub(super) fn allows(&self) -> u64 {
-        self.untold.unwrap_or(u64::MAX)
+    pub(super) fn allows(&self, under_way: u64) -> u64 {
+        self.untold.map_or(u64::MAX, |untold| untold.max(AGAIN.saturating_sub(under_way)))
     }
 
     /// No more of it is to leave.

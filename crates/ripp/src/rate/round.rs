@@ -140,8 +140,8 @@ impl Mark {
 #[derive(Debug, Default)]
 pub struct RoundMeter {
     start: Option<Mark>,
-    /// The receiver's clock and bytes when its first report came.
-    first: Option<(u32, u64)>,
+    /// When the first report came, and the receiver's bytes then.
+    first: Option<(Time, u64)>,
     /// How the round before was sent: its datagrams are those that arrive in this one.
     sent: (f64, f64, bool, bool),
     base: Option<Base>,
@@ -215,7 +215,7 @@ impl RoundMeter {
             marked: report.marked,
             kernel_drops: report.kernel_drops,
         };
-        self.first.get_or_insert((mark.receiver_us, mark.bytes));
+        self.first.get_or_insert((now, mark.bytes));
         let Some(start) = self.start else {
             self.start = Some(mark);
             return None;
@@ -265,10 +265,8 @@ impl RoundMeter {
             return None;
         }
         let bits = |bytes: u64| bytes as f64 * 8.0;
-        let delivered = |(receiver_us, bytes): (u32, u64)| {
-            let seconds = f64::from(wire_difference_us(end.receiver_us, receiver_us)) * 1e-6;
-            bits(end.bytes.wrapping_sub(bytes) & crate::wire::MOST_OFFSET) / seconds
-        };
+        let came = |before: u64| bits(end.bytes.wrapping_sub(before) & crate::wire::MOST_OFFSET);
+        let mean_bps = self.first.map_or(0.0, |(at, before)| came(before) / end.at.since(at).as_secs_f64());
         let lost = end.seen.lost - start.seen.lost;
         let settled = (lost + end.seen.arrived - start.seen.arrived).max(1) as f64;
         let sent_bps = bits(end.seen.sent_bytes - start.seen.sent_bytes) / seconds;
@@ -282,7 +280,7 @@ impl RoundMeter {
             rtt_s: 0.0,
             paced_bps,
             sent_bps,
-            delivered_bps: delivered((start.receiver_us, start.bytes)),
+            delivered_bps: came(start.bytes) / receiver_s,
             queue_s: f64::from(self.queue_us.take().unwrap_or(self.last_queue_us)) * 1e-6,
             last_queue_s: self.last_queue_s(),
             loss: lost as f64 / settled,
@@ -294,7 +292,7 @@ impl RoundMeter {
             capped,
             source_limited,
             packet_bits: bits(end.seen.packet_bytes),
-            mean_bps: self.first.map_or(0.0, delivered),
+            mean_bps,
         };
         (paced_bps > 0.0).then_some(round)
     }

@@ -22,8 +22,8 @@ const SILENT_FOR: Duration = Duration::from_secs(10);
 /// Whether ranks have been far apart for long.
 #[derive(Default)]
 pub(in crate::flow) struct Apart {
-    /// Since when this rank has been behind.
-    since: Option<(usize, Instant)>,
+    /// Since when some have been.
+    since: Option<Instant>,
     is_named: bool,
 }
 
@@ -89,6 +89,9 @@ impl State {
     /// Nothing waits for the rank, and it waits for nobody. What is on its way of it comes.
     fn leave_out(&mut self, rank: usize, session: &Session, options: &FlowOptions) {
         self.comings += 1;
+        // It is not heard on what was asked of it.
+        self.desk.on_leave(rank);
+        self.tell_decided();
         if self.crew.is_some() {
             // Other processes wait for what comes of each step.
             self.begin_all_asked();
@@ -145,11 +148,7 @@ impl State {
             self.apart.since = None;
             return None;
         }
-        let since = match self.apart.since {
-            Some((rank, since)) if rank == last => since,
-            _ => now,
-        };
-        self.apart.since = Some((last, since));
+        let since = *self.apart.since.get_or_insert(now);
         // One that has ended no step has nothing to say.
         let has_spoken = |link: &Link| link.newest.is_none() || link.heard.is_some_and(|heard| heard > since);
         let enough = if has_spoken(ahead) && has_spoken(behind) { APART_FOR } else { SILENT_FOR };
@@ -356,7 +355,7 @@ mod tests {
     #[test]
     fn of_a_new_run_it_is_told_anew_that_ranks_are_apart() {
         let mut scene = Scene::at(40);
-        scene.state.apart = Apart { since: Some((2, Instant::now())), is_named: true };
+        scene.state.apart = Apart { since: Some(Instant::now()), is_named: true };
         (0..3).for_each(|rank| scene.leave(rank));
         (0..3).for_each(|rank| scene.join(rank, None).unwrap());
         assert!(scene.state.run_begins && !scene.state.apart.is_named && scene.state.apart.since.is_none());

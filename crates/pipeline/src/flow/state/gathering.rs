@@ -62,7 +62,7 @@ impl State {
     /// Lets those go on that wait until each of their steps is taken, where others have not come for long and none can be asked for. Whether it is done now.
     pub(in crate::flow) fn let_go_of_who_waits(&mut self, now: Instant) -> bool {
         let is_due = !self.gathering.has_let_go && self.gathering.has_lasted(LET_GO_AFTER, now);
-        if !is_due || !self.takes_every() || self.can_ask() {
+        if !is_due || !self.is_live() || !self.takes_every() || self.can_ask() {
             return false;
         }
         self.gathering.has_let_go = true;
