@@ -39,15 +39,18 @@ impl Giving<'_> {
         Ok(())
     }
 
-    /// What the other end has counted by the time that it was gone.
-    pub(super) fn hear_last(&mut self) {
+    /// What the other end has counted by the time that it was gone, and why it went, if it said so.
+    pub(super) fn hear_last(&mut self) -> Option<CopyError> {
+        let mut refusal = None;
         while let Ok(Some(arrival)) = self.session.next_arrival(Duration::ZERO) {
-            if let Arrival::Note(note) = arrival
-                && let Some(Word::Tally(tally)) = Word::from_text(&note.text)
-            {
-                self.tally = tally;
+            let Arrival::Note(note) = arrival else { continue };
+            match Word::from_text(&note.text) {
+                Some(Word::Tally(tally)) => self.tally = tally,
+                Some(Word::Refused { why }) => refusal = Some(CopyError::Refused(printable(why.as_bytes()))),
+                _ => {}
             }
         }
+        refusal
     }
 
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {

@@ -167,10 +167,11 @@ pub(crate) fn give(
             is_finished: false,
             nodes: Vec::new(),
         };
-        let outcome = giving.run();
-        if outcome.is_err() {
-            giving.hear_last();
-        }
+        let outcome = giving.run().map_err(|cause| match (giving.hear_last(), cause) {
+            // The other end has said why before it went.
+            (Some(refusal), CopyError::Session(_)) => refusal,
+            (_, cause) => cause,
+        });
         *given = Given { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
         over.store(true, Ordering::Relaxed);
         stores.iter().for_each(|store| store.close());

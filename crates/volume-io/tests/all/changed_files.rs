@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use visapult_volume::Box3;
@@ -116,7 +117,13 @@ fn appendable(file: &hdf5_metno::File, name: &str, steps_in_chunk: usize, is_pac
 
 /// Appends a step of noise to each of two fields, as a simulation does that opens its file for that and closes it again.
 fn append(path: &Path) {
-    let file = hdf5_metno::File::append(path).unwrap();
+    // A program that another test starts has our files open, and their locks, until it is one of its own.
+    let tries = (0..500).map(|_| hdf5_metno::File::append(path)).inspect(|tried| {
+        if tried.is_err() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let file = tries.flat_map(Result::ok).next().expect("a file to append to");
     for (name, apart) in [("u", 0), ("v", 1000)] {
         let dataset = file.dataset(name).unwrap();
         let step = dataset.shape()[0];
