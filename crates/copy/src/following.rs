@@ -105,21 +105,6 @@ pub fn fetches(share: &Remote, stop: Option<u64>) -> Result<Vec<FetchState>, Cop
     }
 }
 
-/// Why the other end will not go on, if it said so before the session ended: whoever gives may notice the end first.
-///
-/// # Errors
-/// [`CopyError::Refused`] if it did.
-pub(crate) fn hear_refusal(session: &Session) -> Result<(), CopyError> {
-    while !session.is_alive() {
-        match next_word(session) {
-            Ok(_) => {}
-            Err(refusal @ CopyError::Refused(_)) => return Err(refusal),
-            Err(_) => break,
-        }
-    }
-    Ok(())
-}
-
 fn next_word(session: &Session) -> Result<Option<Word>, CopyError> {
     match session.next_arrival(IDLE)? {
         None => Ok(None),

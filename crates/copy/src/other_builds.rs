@@ -17,8 +17,8 @@ use visapult_ripp_net::{
 };
 
 use crate::bundle::{self, BUNDLE};
+use crate::error::CopyError;
 use crate::filter::Filter;
-use crate::following::hear_refusal;
 use crate::give::{Begin, Given, Lister, MOST_EARLY, give};
 use crate::landing::Landing;
 use crate::listing;
@@ -80,6 +80,12 @@ fn given_to(taker: impl FnOnce(&Session) + Send) {
     given(&source(), "large", taker);
 }
 
+/// Gives it to the other end of `session`.
+fn give_to(session: &Session, dir: &TempDir, name: &str) -> Result<(), CopyError> {
+    let (lister, never) = (Lister::start(walk(dir, name)), AtomicBool::new(false));
+    give(session, lister, Begin::AtOnce, &never, &mut Given::default(), &mut |_| {})
+}
+
 fn given(dir: &TempDir, name: &str, taker: impl FnOnce(&Session) + Send) {
     let (here, there) = sessions();
     thread::scope(|scope| {
@@ -89,14 +95,7 @@ fn given(dir: &TempDir, name: &str, taker: impl FnOnce(&Session) + Send) {
                 let _ = there.next_arrival(PATIENCE);
             }
         });
-        let outcome = give(
-            &here,
-            Lister::start(walk(dir, name)),
-            Begin::AtOnce,
-            &AtomicBool::new(false),
-            &mut Given::default(),
-            &mut |_| {},
-        );
+        let outcome = give_to(&here, dir, name);
         drop(here);
         outcome.unwrap();
     });
@@ -225,9 +224,8 @@ fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
     while here.is_alive() {
         thread::sleep(Duration::from_millis(1));
     }
-    let told = hear_refusal(&here).unwrap_err().to_string();
+    let told = give_to(&here, &source(), "large").unwrap_err().to_string();
     assert_eq!(told, "the other end: not into this folder");
-    hear_refusal(&here).unwrap();
 }
 
 /// Has the file taken into `into` from one that does as `giver` says.

@@ -211,7 +211,8 @@ mod tests {
     #[test]
     fn rules_that_others_may_write_are_refused_with_the_cure() {
         for mode in [0o600, 0o644, 0o444] {
-            assert!(read_rules(&rules(mode).1).is_ok(), "{mode:o}");
+            let (_folder, path) = rules(mode);
+            assert_eq!(read_rules(&path).unwrap().unwrap(), b"x", "{mode:o}");
         }
         for mode in [0o602, 0o666, 0o777] {
             let (_folder, path) = rules(mode);

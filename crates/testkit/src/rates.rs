@@ -8,7 +8,7 @@ use visapult_ripp::lane_in::Credit;
 use visapult_ripp::lane_out::Sizes;
 use visapult_ripp::memory::Limits;
 use visapult_ripp::outbox::Mode;
-use visapult_ripp::rate::Cause;
+use visapult_ripp::rate::{Auto, Cause};
 
 use crate::clock::Clock;
 use crate::draw::{MS, SECOND};
@@ -18,8 +18,6 @@ use crate::world::World;
 
 const LENGTH: u64 = 10 * SECOND;
 const SAMPLE: u64 = 10 * MS;
-/// Datagrams of a round trip at the rate that sessions begin at.
-const FIRST_DATAGRAMS: u64 = 64;
 const OBJECT: u64 = 4 << 20;
 /// Of slow links, in bytes: less would not hold two packets.
 const LEAST_QUEUE: u64 = 4 * 1500;
@@ -84,7 +82,7 @@ fn scenarios(link_bps: u64, first_bps: Option<u64>) -> Vec<Scenario> {
             others: None,
             stall: None,
             receive_buffer: usize::MAX,
-            pace: Pace::Auto(first_bps.unwrap_or(FIRST_DATAGRAMS * 12_000 * 1_000 / rtt_ms)),
+            pace: Pace::Auto(first_bps.unwrap_or_else(|| Auto::first_bps(SIZES, Duration::from_millis(rtt_ms)))),
         }
     };
     let mut all = Vec::new();

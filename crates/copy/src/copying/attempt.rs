@@ -15,7 +15,7 @@ use crate::dialling::{begin, dial};
 use crate::error::CopyError;
 use crate::fields::Turn;
 use crate::filter::Filter;
-use crate::following::{Followed, follow, hear_refusal};
+use crate::following::{Followed, follow};
 use crate::give::{Begin, Given, Lister, give};
 use crate::landing::Landing;
 use crate::redial::Attempt;
@@ -122,9 +122,6 @@ fn push(
     let mut given = Given::default();
     let outcome = give(session, lister, Begin::AtOnce, stop, &mut given, watch);
     (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
-    if let Err(CopyError::Session(_)) = outcome {
-        hear_refusal(session)?;
-    }
     outcome.map(|()| given.nodes)
 }
 

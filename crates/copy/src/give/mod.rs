@@ -121,10 +121,10 @@ pub(crate) fn give(
     let listings = session.open_flow(LISTINGS, Mode::Reliable, 4)?;
     let content = session.open_flow(CONTENT, Mode::Reliable, 1)?;
     let Lister { told, stores, group } = lister;
-    if let Some(names) = group {
+    let begun = group.map_or(Ok(()), |names| {
         let arrays = Some(names).filter(|names| names.iter().map(String::len).sum::<usize>() <= MOST_NAMES);
-        session.note(&Word::Group { arrays }.to_text())?;
-    }
+        session.note(&Word::Group { arrays }.to_text())
+    });
     let (jobs, jobs_out) = channel();
     let (read_in, read) = channel();
     let jobs_out = Mutex::new(jobs_out);
@@ -167,8 +167,9 @@ pub(crate) fn give(
             is_finished: false,
             nodes: Vec::new(),
         };
-        let outcome = giving.run().map_err(|cause| match (giving.hear_last(), cause) {
-            // The other end has said why before it went.
+        let outcome = begun.map_err(CopyError::from).and_then(|()| giving.run());
+        let outcome = outcome.map_err(|cause| match (giving.hear_last(), cause) {
+            // The other end has said why before it went: whoever gives may notice the end first.
             (Some(refusal), CopyError::Session(_)) => refusal,
             (_, cause) => cause,
         });

@@ -34,8 +34,8 @@ struct Read {
     looked: Instant,
 }
 
-/// What changes with a file: which it is, when it was written, its length, and who may write it.
-type Stamp = (u64, i64, i64, u64, u32, u32, u32);
+/// What changes with a file: which it is, when it was written, or came to be another's to write, and its length.
+type Stamp = (u64, i64, i64, u64);
 
 /// What another reading has come to.
 struct Change {
@@ -104,7 +104,7 @@ fn stamps(at: Option<Stamp>, people: &People) -> Vec<Option<Stamp>> {
 
 fn stamp(file: &Path) -> Option<Stamp> {
     let told = fs::metadata(file).ok()?;
-    Some((told.ino(), told.mtime(), told.mtime_nsec(), told.len(), told.mode(), told.uid(), told.gid()))
+    Some((told.ino(), told.ctime(), told.ctime_nsec(), told.len()))
 }
 
 impl Share {

@@ -57,9 +57,6 @@ use objects::Outcome;
 use setup::Begun;
 use shared::{Outbound, Shared, lock};
 
-/// Datagrams that a new lane sends in its first round trip.
-const FIRST_DATAGRAMS: u64 = 64;
-
 /// One end of a session. Dropping it ends the session.
 #[derive(Debug)]
 pub struct Session {
@@ -328,9 +325,7 @@ fn controller(options: &Options, rtt: Duration, sizes: Sizes) -> Controller {
     match options.rate {
         Rate::Fixed(bps) => Controller::Fixed(Fixed::new(bps)),
         Rate::Auto { most_bps } => {
-            let first =
-                sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000);
-            let auto = Auto::new(first, most_bps);
+            let auto = Auto::new(Auto::first_bps(sizes, rtt), most_bps);
             Controller::Auto(Box::new(if options.dedicated { auto.dedicated() } else { auto }))
         }
     }

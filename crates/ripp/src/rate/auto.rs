@@ -7,9 +7,14 @@
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
 use super::route::{Question, Route, Step};
 use super::{Cause, Causes, Round};
+use crate::lane_out::Sizes;
 
+/// Datagrams of the first round trip.
+const FIRST_DATAGRAMS: u64 = 64;
 /// Share of the rate at which the first train arrived that is sent at next; trains tell the rate to a factor of two.
 const FIRST_SHARE: f64 = 0.7;
 /// Gains of probes that follow each other with success.
@@ -130,6 +135,12 @@ impl Auto {
             route: Route::default(),
             causes: Causes::default(),
         }
+    }
+
+    /// The rate to begin at where `rtt` is all that is known of the path, in bits of IP packets per second.
+    #[must_use]
+    pub fn first_bps(sizes: Sizes, rtt: Duration) -> u64 {
+        sizes.wire(sizes.payload()) * 8 * FIRST_DATAGRAMS * 1_000_000 / (rtt.as_micros() as u64).max(1_000)
     }
 
     /// The same on a path of one's own: whatever queue stands there is ours, and no share of it is left to others.
