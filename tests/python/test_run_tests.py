@@ -19,6 +19,15 @@ def test_unsteady():
     assert not first, "for the first time"
 """
 
+CARGO = """
+import sys
+again = sys.argv[3:]
+assert len(again) < 2, "not every runner takes several"
+for name in again or ["a::one", "b::two"]:
+    print(f"test {name} ... {'ok' if again else 'FAILED'}")
+sys.exit(0 if again else 101)
+"""
+
 
 def run(folder: Path, text: str) -> tuple[int, str, str]:
     """Exit code and output of a run of one file of tests, and the closing count's last line."""
@@ -58,3 +67,12 @@ def test_many_that_fail_are_not_run_again(tmp_path: Path) -> None:
     assert code != 0
     assert "once more" not in said
     assert count == "0 passed, 4 failed, 0 skipped"
+
+
+def test_tests_of_cargo_are_run_once_more_one_by_one(tmp_path: Path) -> None:
+    cargo = tmp_path / "cargo.py"
+    cargo.write_text(CARGO)
+    command = [sys.executable, str(TOOLS / "run_tests.py"), "cargo", sys.executable, str(cargo)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "again| test a::one ... ok" in done.stdout and "again| test b::two ... ok" in done.stdout

@@ -91,3 +91,42 @@ fn folder() -> io::Result<PathBuf> {
     make_folder(&folder).map_err(io::Error::other)?;
     fs::canonicalize(folder)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn leads_of_programs_that_were_killed_are_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - 2 * LASTS;
+        let named = ["visapult-page-old.html", "visapult-page-new.html", "visapult-page-old.txt", "other.html"];
+        for name in named {
+            let file = File::create(folder.path().join(name)).unwrap();
+            if !name.contains("new") {
+                file.set_modified(old).unwrap();
+            }
+        }
+        remove_those_left_behind(folder.path());
+        assert_eq!(named.map(|name| folder.path().join(name).exists()), [false, true, true, true]);
+    }
+
+    #[test]
+    fn a_lead_is_gone_once_it_is_not_needed_and_when_its_time_is_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let lead = || {
+            let file = NamedTempFile::new_in(folder.path()).unwrap();
+            (file.path().to_owned(), Lead(Arc::new(Mutex::new(Some(file)))))
+        };
+        let (path, first) = lead();
+        assert!(path.exists());
+        drop(first);
+        assert!(!path.exists());
+        let (path, second) = lead();
+        forget(&second.0);
+        assert!(!path.exists());
+    }
+}

@@ -183,11 +183,14 @@ pub(super) fn let_go(session: &Session) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use visapult_ripp_net::{Clients, Listener, ListenerOptions, Mode, Options, Trust};
     use visapult_volume::{FieldInfo, Grid, ScalarType};
 
     use super::super::super::messages::{Declaration, FromPublisher};
     use super::super::super::receiver::Receiver;
+    use super::super::super::steering::Action;
     use super::super::join;
     use super::*;
 
@@ -287,6 +290,20 @@ mod tests {
         scene.have(0, 50);
         scene.join(1, Some(41)).unwrap();
         assert_eq!(scene.left_out(), NOBODY, "it has lost its session, not its steps");
+    }
+
+    #[test]
+    fn what_was_asked_of_a_rank_that_is_left_out_since_is_not_waited_for() {
+        let mut scene = Scene::at(40);
+        (0..3).for_each(|rank| scene.leave(rank));
+        scene.join(1, None).unwrap();
+        assert_eq!(scene.left_out(), NOBODY);
+        scene.state.desk.ask("ann", Action::Pause, 0, BTreeSet::from([1])).unwrap();
+        // It has lost its session, not its steps.
+        scene.join(0, Some(40)).unwrap();
+        assert_eq!(scene.left_out(), [1]);
+        let entry = &scene.state.desk.view.log[0];
+        assert!(entry.at.is_none() && entry.problem.as_deref().unwrap().contains("rank 1 has left"), "{entry:?}");
     }
 
     #[test]
