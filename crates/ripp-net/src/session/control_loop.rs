@@ -58,7 +58,7 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
     let mut unread_since = None;
     while !shared.is_over() {
         let asked = Instant::now();
-        let waits = shared.work_off().unwrap_or_else(|why| {
+        let waits = shared.backlog.work_off().unwrap_or_else(|why| {
             shared.end(Some(why));
             false
         });

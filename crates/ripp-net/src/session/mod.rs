@@ -3,6 +3,7 @@
 //! Threads: one that keeps the control channel, one that digests, one per lane and direction, and one per stream where there are no
 //! datagrams. They share [`shared::Shared`].
 
+mod backlog;
 mod control_loop;
 mod dial;
 mod digest;

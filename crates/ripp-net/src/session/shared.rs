@@ -2,7 +2,7 @@
 //!
 //! Lock order: `out` and `incoming` are never held together. Messages are queued under the lock that made them, so that they leave in order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,13 +12,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use visapult_ripp::control::{MOST_LANES, Message, reason};
+use visapult_ripp::control::{MOST_LANES, Message};
 use visapult_ripp::lane_out::{LaneOut, SentCounts};
 use visapult_ripp::memory::Limits;
 use visapult_ripp::receiving::{ReceiveEvent, Receiving};
 use visapult_ripp::sending::{SendEvent, Sending};
 use visapult_ripp::time::Time;
 
+use super::backlog::Backlog;
 use super::digest::{DigestKeys, Job};
 use super::lane::LaneLink;
 use super::lanes::Material;
@@ -27,7 +28,7 @@ use super::parts::{add_parts, divide_sending};
 use super::place::place_held;
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, Rate, SessionError};
-use crate::control::{ControlError, ControlSender, MESSAGE};
+use crate::control::ControlSender;
 
 /// Times of a session count from so long before it began: datagrams may have come by then.
 const LEAD: Duration = Duration::from_secs(1);
@@ -105,8 +106,7 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     out: Mutex<Out>,
     incoming: Mutex<In>,
-    control: ControlSender,
-    backlog: Mutex<Backlog>,
+    pub(super) backlog: Backlog,
     offered: Arc<AtomicUsize>,
     /// None before the listener has admitted the session, nor links.
     digest_keys: OnceLock<DigestKeys>,
@@ -132,13 +132,6 @@ pub(super) struct Shared {
     why: Mutex<Option<String>>,
 }
 
-/// Messages that the control channel has no room for yet, in order.
-#[derive(Default)]
-struct Backlog {
-    messages: VecDeque<Box<[u8]>>,
-    bytes: usize,
-}
-
 impl fmt::Debug for Shared {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Session")
@@ -156,7 +149,6 @@ impl Shared {
         options: &Options,
         limits: Limits,
     ) -> Self {
-        control.limit(limits.queued);
         let out = Out {
             sending: Sending::default(),
             lanes: Vec::new(),
@@ -177,8 +169,7 @@ impl Shared {
             limits,
             out: Mutex::new(out),
             incoming: Mutex::new(In { receiving: Receiving::new(limits), places: HashMap::new() }),
-            control,
-            backlog: Mutex::default(),
+            backlog: Backlog::new(control, limits),
             offered: Arc::default(),
             digest_keys: OnceLock::new(),
             material: OnceLock::new(),
@@ -390,7 +381,7 @@ impl Shared {
         }
         told.clone_from(&why.map(str::to_owned));
         drop(told);
-        self.say_farewell(why.unwrap_or_default());
+        self.backlog.close(why.unwrap_or_default());
         // Nobody waits for a path any more.
         drop(lock(&self.opened));
         self.opening.notify_all();
@@ -414,54 +405,11 @@ impl Shared {
         *lock(&self.jobs) = std::sync::mpsc::channel().0;
     }
 
-    /// Sends what still waits, says why the session ends, and nothing after that.
-    fn say_farewell(&self, why: &str) {
-        let bye = Message::Bye { why: reason(why) };
-        let mut backlog = lock(&self.backlog);
-        backlog.bytes = 0;
-        backlog.messages.push_back(bye.to_bytes().into_boxed_slice());
-        self.control.close_after(std::mem::take(&mut backlog.messages));
-    }
-
-    /// Sends a message; where the control channel is full it waits its turn.
+    /// Sends a message, unless it is over.
     pub(super) fn message(&self, message: &Message) {
-        let bytes = message.to_bytes();
-        let mut backlog = lock(&self.backlog);
-        if self.is_over() {
-            return;
+        if !self.is_over() {
+            self.backlog.send(message);
         }
-        if backlog.messages.is_empty() {
-            match self.control.send(&bytes) {
-                Ok(()) => return,
-                Err(ControlError::BackedUp) => {}
-                // The control loop is told why by the channel itself, and ends the session.
-                Err(_) => return,
-            }
-        }
-        // The control loop ends a session whose backlog is full; until then nothing more is kept.
-        if backlog.bytes < self.limits.backlog {
-            backlog.bytes += MESSAGE + bytes.len();
-            backlog.messages.push_back(bytes.into_boxed_slice());
-        }
-    }
-
-    /// Sends what waits, as far as there is room; true if something still waits.
-    ///
-    /// # Errors
-    /// If the other end has not taken messages for so long that too many wait.
-    pub(super) fn work_off(&self) -> Result<bool, &'static str> {
-        let mut backlog = lock(&self.backlog);
-        if backlog.bytes >= self.limits.backlog {
-            return Err("the other end does not take our messages (more `memory` lets more of them wait)");
-        }
-        while let Some(first) = backlog.messages.front() {
-            if self.control.send(first).is_err() {
-                return Ok(true);
-            }
-            backlog.bytes -= MESSAGE + first.len();
-            backlog.messages.pop_front();
-        }
-        Ok(false)
     }
 
     /// Sends what the sending end has to say, and does what its events ask for.
