@@ -234,6 +234,14 @@ def a_path_that_begins_to_swallow_large_packets() -> None:
 
 
 @scenario
+def a_path_that_swallows_large_packets_for_a_while() -> None:
+    during = _for_a_while("--mtu-hole 1300", "--mtu-hole none", 1)
+    measured = measure(PATH, "--time", "14s", during=during)
+    assert_whole(measured)
+    assert measured.report["datagram"] == 1472
+
+
+@scenario
 def a_path_that_begins_to_swallow_all_but_small_packets() -> None:
     sender, server = _cut("--mtu-hole 1000")
     assert_one_error(sender, "1200 bytes")

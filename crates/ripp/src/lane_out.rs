@@ -230,6 +230,16 @@ impl LaneOut {
         }
     }
 
+    /// Sends datagrams of these sizes from here on, and looks for the rate anew: what the path did with others says nothing of it.
+    pub fn look_again(&mut self, now: Time, sizes: Sizes) {
+        self.sizes = sizes;
+        self.controller.begin_again(sizes, self.rtt.least());
+        self.train = first_train(sizes, &self.controller);
+        self.meter.begin_again();
+        self.pacer.rest(now);
+        self.set_pace(now);
+    }
+
     /// Sends no faster than `most_bps` from here on, in bits of IP packets per second, whatever the path and the receiver allow.
     pub const fn set_most(&mut self, most_bps: u64) {
         self.most_bps = if most_bps == 0 { 1 } else { most_bps };

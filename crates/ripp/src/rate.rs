@@ -15,7 +15,10 @@ pub use fixed::Fixed;
 pub use round::{Round, RoundMeter, Seen};
 pub use verdict::Verdict;
 
+use std::time::Duration;
+
 use crate::division::demand;
+use crate::lane_out::Sizes;
 use crate::time::Time;
 
 /// Decides the rate of a lane, once a round trip.
@@ -84,6 +87,13 @@ impl Controller {
         match self {
             Self::Fixed(fixed) => fixed.rate_bps() as f64,
             Self::Auto(auto) => auto.path_bps(),
+        }
+    }
+
+    /// Looks for the rate of a path of this round-trip time anew, with datagrams of these sizes. A rate that is fixed is kept.
+    pub(crate) fn begin_again(&mut self, sizes: Sizes, rtt: Duration) {
+        if let Self::Auto(auto) = self {
+            auto.begin_again(Auto::first_bps(sizes, rtt));
         }
     }
 

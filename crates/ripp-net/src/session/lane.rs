@@ -16,9 +16,9 @@ use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pong, Report, TAG};
 
 use super::parts::Arrivals;
-use super::path::{ASSUMED, Known, Path, Told};
+use super::path::{ASSUMED, Known, Path, Told, largest_within};
 use super::shared::lock;
-use crate::socket::LaneSocket;
+use crate::socket::{LaneSocket, header_bytes};
 use crate::thread_clock::ThreadClock;
 
 /// Sizes of UDP payload worth trying, beside those of the route: tunnels, Ethernet, jumbo frames.
@@ -54,9 +54,7 @@ impl LaneLink {
         known: Known,
         mtu: Option<u16>,
     ) -> Self {
-        let most =
-            mtu.map_or(MOST_DATAGRAM, |mtu| usize::from(mtu).saturating_sub(28).clamp(LEAST_DATAGRAM, MOST_DATAGRAM));
-        let path = Path::new(known, most);
+        let path = Path::new(known, mtu);
         let numbers = Arc::new(AtomicU64::new(0));
         Self {
             socket,
@@ -100,22 +98,21 @@ impl LaneLink {
     /// What a path is taken for until the answers to the challenge have come.
     pub(super) fn assumed(&self) -> Option<Validated> {
         let path = lock(&self.path);
-        let (peer, most) = (path.peer.filter(|_| path.assumed)?, path.most);
-        let largest = self.largest_of_route(peer).min(most).min(ASSUMED);
+        let peer = path.peer.filter(|_| path.assumed)?;
+        let largest = self.largest_of_route(peer).min(path.largest_to(peer)).min(ASSUMED);
         Some(Validated { datagram: largest as u16, rtt: path.rtt })
     }
 
     /// The other end is elsewhere than was told before.
     pub(super) fn tell(&self, told: Told) {
         let mut path = lock(&self.path);
-        *path = Path::new(Known::Told(told), path.most);
+        *path = Path::new(Known::Told(told), path.mtu);
     }
 
     /// Bytes of IP and UDP headers before each datagram.
     pub(super) fn headers(&self) -> u16 {
         let path = lock(&self.path);
-        let is_v6 = path.peer.or(path.candidate).is_some_and(|address| address.is_ipv6());
-        if is_v6 { 48 } else { 28 }
+        path.peer.or(path.candidate).map_or(0, header_bytes)
     }
 
     /// Authentic datagrams of so many bytes came from `from`: if the other end has moved there, that is to be validated.
@@ -136,7 +133,7 @@ impl LaneLink {
             if !path.begin_round(now, to) {
                 return;
             }
-            let wanted = self.sizes_to_try(to, path.most);
+            let wanted = self.sizes_to_try(to, path.largest_to(to));
             (to, path.challenge, path.sizes_allowed(&wanted))
         };
         for size in sizes {
@@ -150,8 +147,7 @@ impl LaneLink {
 
     /// UDP payload of the largest datagram that leaves this machine towards `to`.
     fn largest_of_route(&self, to: SocketAddr) -> usize {
-        let headers = if to.is_ipv6() { 48 } else { 28 };
-        self.socket.route_mtu(to).unwrap_or(1500).saturating_sub(headers).clamp(LEAST_DATAGRAM, MOST_DATAGRAM)
+        largest_within(self.socket.route_mtu(to).unwrap_or(1500), to)
     }
 
     fn sizes_to_try(&self, to: SocketAddr, most: usize) -> Vec<usize> {
@@ -213,6 +209,11 @@ impl LaneLink {
         path.assumed = false;
         path.told = path.largest;
         Some(Validated { datagram: path.largest as u16, rtt: path.rtt })
+    }
+
+    /// The path has come to take the smallest datagrams only; it is asked from time to time whether it takes larger ones again.
+    pub(super) fn narrow(&self, now: Time) {
+        lock(&self.path).narrow(now);
     }
 
     /// When [`LaneLink::newly_validated`] is to be asked.
@@ -317,6 +318,41 @@ mod tests {
         assert_eq!(usize::from(valid.datagram), LEAST_DATAGRAM);
         assert!(answer(&link, at, now, 1472));
         assert_eq!(link.newly_validated(now.after(Duration::from_secs(1))).map(|valid| valid.datagram), Some(1472));
+    }
+
+    #[test]
+    fn a_path_that_came_to_swallow_large_datagrams_is_asked_from_time_to_time_whether_it_takes_them_again() {
+        let (link, mut sealer) = lane(ELSEWHERE);
+        let (somebody, at) = somebody();
+        link.heard_from(Time::ZERO, at, 9000);
+        link.send_challenge(Time::ZERO, &mut sealer);
+        assert!(answer(&link, at, Time::ZERO, 1472));
+        let second = Time::ZERO.after(Duration::from_secs(1));
+        assert!(link.newly_validated(second).is_some() && link.next_challenge().is_none());
+        let before = lock(&link.path).challenge;
+        link.narrow(second);
+        let late = Pong { size: 1472, sent_us: second.wire_us(), challenge: before, hold_us: 0 };
+        assert!(!link.on_pong(second, at, &late) && link.newly_validated(second).is_none());
+
+        heard(&somebody);
+        assert_eq!(
+            challenge(&link, &mut sealer, Duration::from_secs(1500)),
+            [11, 31, 71, 151, 311, 631, 1231].map(|s| s * 1000)
+        );
+        assert_eq!(heard(&somebody)[..4], [LEAST_DATAGRAM, 1392, 1472, 1472]);
+        // In part, and then as before.
+        assert!(answer(&link, at, second, 1392));
+        assert_eq!(link.newly_validated(second).map(|valid| valid.datagram), Some(1392));
+        assert!(link.next_challenge().is_some());
+        assert!(answer(&link, at, second, 1472));
+        assert_eq!(link.newly_validated(second).map(|valid| valid.datagram), Some(1472));
+        assert_eq!(link.next_challenge(), None);
+    }
+
+    #[test]
+    fn packets_are_no_larger_than_is_allowed_whatever_their_headers_take() {
+        let of_packet = |address: &str| largest_within(1300, SocketAddr::new(address.parse().unwrap(), 7410));
+        assert_eq!(["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1"].map(of_packet), [1272, 1272, 1252]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod shared;
 mod statistics;
 mod strangers;
 mod stream;
+mod swallowed;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

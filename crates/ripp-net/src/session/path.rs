@@ -8,7 +8,9 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use visapult_ripp::time::Time;
-use visapult_ripp::wire::{CLEAR_HEADER, Ping, TAG};
+use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, TAG};
+
+use crate::socket::header_bytes;
 
 /// From the first challenge to the second; from then on twice as long each, and this at most.
 const CHALLENGE_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_millis(400);
@@ -18,6 +20,9 @@ const CHALLENGE_PATIENCE: Duration = Duration::from_secs(3);
 const AMPLIFICATION: usize = 3;
 /// After the first answer, answers to larger pings are waited for this long at least.
 const LEAST_PATIENCE: Duration = Duration::from_millis(3);
+/// From where a path took smaller datagrams only to the first question whether it takes larger ones again; from then on twice as long each, and
+/// this at most (as long as RFC 8899 waits, section 5.1.1).
+const WIDEN_AFTER: std::ops::RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(600);
 /// The largest datagram that is tried with data, before it is known what the path takes.
 pub(super) const ASSUMED: usize = 1472;
 pub(super) const SMALL_PING: usize = CLEAR_HEADER + Ping::LEAST + TAG;
@@ -40,12 +45,33 @@ pub(super) struct Path {
     pub(super) largest: usize,
     /// The size that was told as the path's.
     pub(super) told: usize,
+    /// It took larger ones before.
+    narrowed: Option<Narrowed>,
     /// Data goes to the peer though its answer has not come yet.
     pub(super) assumed: bool,
     /// Whom the control channel is spoken with: a listener waits for no answer from there.
     reached: Option<Reached>,
     pub(super) rtt: Duration,
-    pub(super) most: usize,
+    /// Bytes of IP packets at most, where that is bounded.
+    pub(super) mtu: Option<u16>,
+}
+
+/// A path that came to take the smallest datagrams only.
+#[derive(Clone, Copy, Debug)]
+struct Narrowed {
+    /// The largest that it has taken.
+    largest: usize,
+    /// When it is asked whether it does again.
+    ask_at: Time,
+    /// From then to the next time.
+    pause: Duration,
+}
+
+impl Narrowed {
+    fn ask_later(&mut self, now: Time) {
+        self.ask_at = now.after(self.pause);
+        self.pause = (2 * self.pause).min(*WIDEN_AFTER.end());
+    }
 }
 
 /// What is known of where the other end is before it is heard.
@@ -94,8 +120,8 @@ fn on_link_of(reached: SocketAddr, ip: IpAddr, port: u16) -> SocketAddr {
 }
 
 impl Path {
-    /// The path to where a dialler was told to send to, or to whoever will be heard; datagrams of at most `most` bytes.
-    pub(super) fn new(known: Known, most: usize) -> Self {
+    /// The path to where a dialler was told to send to, or to whoever will be heard; IP packets of at most `mtu` bytes.
+    pub(super) fn new(known: Known, mtu: Option<u16>) -> Self {
         let (peer, listening) = match known {
             Known::Told(told) => (Some(told), None),
             Known::Reached(reached) => (None, Some(reached)),
@@ -112,10 +138,11 @@ impl Path {
             allowance: if reached.is_some() { usize::MAX } else { 0 },
             largest: 0,
             told: 0,
+            narrowed: None,
             assumed: reached.is_some(),
             reached: listening,
             rtt: peer.map_or(Duration::MAX, |told| told.rtt),
-            most,
+            mtu,
         }
     }
 
@@ -131,6 +158,7 @@ impl Path {
             self.allowance = 0;
             self.largest = 0;
             self.told = 0;
+            self.narrowed = None;
         }
         // Whoever finished a handshake of TCP is where it seems to be.
         let is_reached = |reached: &Reached| reached.address.to_canonical() == from.ip().to_canonical();
@@ -146,12 +174,20 @@ impl Path {
         }
     }
 
+    /// UDP payload of the largest datagram that may go to `to`.
+    pub(super) fn largest_to(&self, to: SocketAddr) -> usize {
+        largest_within(self.mtu.map_or(usize::MAX, usize::from), to)
+    }
+
     /// When a challenge is due, if one is.
     pub(super) fn next_challenge(&self) -> Option<Time> {
         self.candidate?;
         match self.challenged {
             // The address is valid: what it could not be asked before it may be now.
-            _ if self.answered.is_some() => (!self.asked_all).then_some(Time::ZERO),
+            _ if self.answered.is_some() && !self.asked_all => Some(Time::ZERO),
+            _ if self.answered.is_some() => {
+                self.narrowed.filter(|before| self.largest < before.largest).map(|before| before.ask_at)
+            }
             None => Some(Time::ZERO),
             Some((_, last, rounds)) => {
                 let every = *CHALLENGE_EVERY.start() * (1 << (rounds.clamp(1, 4) - 1));
@@ -162,7 +198,7 @@ impl Path {
 
     /// When what has been answered by then is what the path takes, once something was.
     pub(super) fn decided_at(&self) -> Option<Time> {
-        let may_grow = self.largest < self.most.min(ASSUMED);
+        let may_grow = self.candidate.is_some_and(|to| self.largest < self.largest_to(to).min(ASSUMED));
         let round_trip = if may_grow { self.rtt.min(Duration::from_secs(1)) } else { Duration::ZERO };
         self.answered.map(|at| at.after(LEAST_PATIENCE.max(round_trip / 4)))
     }
@@ -176,7 +212,24 @@ impl Path {
             return false;
         }
         self.challenged = Some((first, now, rounds + 1));
+        if let Some(narrowed) = &mut self.narrowed {
+            narrowed.ask_later(now);
+        }
         true
+    }
+
+    /// Of what is sent only the smallest datagrams arrive from here on.
+    pub(super) fn narrow(&mut self, now: Time) {
+        if self.answered.is_none() || self.peer != self.candidate {
+            return;
+        }
+        let first = Narrowed { largest: 0, ask_at: now, pause: *WIDEN_AFTER.start() };
+        let narrowed = self.narrowed.get_or_insert(first);
+        narrowed.largest = narrowed.largest.max(self.largest);
+        narrowed.ask_later(now);
+        (self.largest, self.told) = (LEAST_DATAGRAM, LEAST_DATAGRAM);
+        // What was asked before says nothing of the path as it is.
+        self.challenge = fresh_challenge();
     }
 
     /// So many bytes may be sent to `to`; they count as sent.
@@ -206,6 +259,11 @@ impl Path {
         self.told = self.largest;
         (self.answered, self.asked_all) = if self.assumed { (None, false) } else { (Some(now), true) };
     }
+}
+
+/// UDP payload of the largest datagram to `to` in IP packets of at most `mtu` bytes.
+pub(super) fn largest_within(mtu: usize, to: SocketAddr) -> usize {
+    mtu.saturating_sub(header_bytes(to).into()).clamp(LEAST_DATAGRAM, MOST_DATAGRAM)
 }
 
 fn fresh_challenge() -> u64 {

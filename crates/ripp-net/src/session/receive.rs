@@ -16,8 +16,9 @@ use super::lane::{LaneLink, Validated};
 use super::parts::divide_sending;
 use super::place::{Piece, hold, place_run};
 use super::shared::{Out, Shared};
+use super::swallowed::Swallowed;
 use super::{Options, controller, lanes};
-use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena};
+use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, header_bytes};
 
 const IDLE: Duration = Duration::from_millis(100);
 /// Datagrams are gathered for this share of the time between reports before they are looked at: each look costs a wake-up.
@@ -26,11 +27,6 @@ const GATHER: u32 = 6;
 const GATHER_AT_LEAST: Duration = Duration::from_micros(350);
 /// Not before so many have come: the first tell how fast the path is.
 const GATHER_AFTER: u64 = 1_000;
-/// Reports in a row in which everything was lost, after which a path is taken to swallow large datagrams.
-const SWALLOWED_REPORTS: u32 = 20;
-/// And for so long, if they are the smallest, after which it is of no use.
-const SWALLOWED_PATIENCE: Duration = Duration::from_secs(5);
-
 /// Receives on lane `index` until the session ends.
 pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize, options: &Options) {
     link.clocks[0].set();
@@ -105,37 +101,6 @@ struct Thread<'a> {
     swallowed: Swallowed,
     /// What is sent may arrive.
     is_of_use: bool,
-}
-
-/// Reports in a row with losses and without an arrival.
-#[derive(Default)]
-struct Swallowed {
-    reports: u32,
-    since: Option<Time>,
-    /// Datagrams arrived and lost at the last report.
-    counts: (u64, u64),
-}
-
-impl Swallowed {
-    /// Takes note of a report, with the datagrams that have arrived and were lost in all.
-    fn note(&mut self, now: Time, arrived: u64, lost: u64) {
-        let (arrived_before, lost_before) = std::mem::replace(&mut self.counts, (arrived, lost));
-        if arrived > arrived_before {
-            self.begin_anew();
-        } else if lost > lost_before {
-            self.reports += 1;
-            self.since.get_or_insert(now);
-        }
-    }
-
-    fn begin_anew(&mut self) {
-        (self.reports, self.since) = (0, None);
-    }
-
-    /// For how long, if so often that it is no chance.
-    fn so_far(&self, now: Time) -> Option<Duration> {
-        self.since.filter(|_| self.reports > SWALLOWED_REPORTS).map(|since| now.since(since))
-    }
 }
 
 /// A datagram of data that was opened.
@@ -278,8 +243,7 @@ impl Thread<'_> {
     ) {
         for datagram in datagrams {
             let size = datagram.bytes.len();
-            let headers = if datagram.from.is_ipv6() { 48 } else { 28 };
-            let wire_bytes = (size + headers) as u64;
+            let wire_bytes = size as u64 + u64::from(header_bytes(datagram.from));
             let (marked, waited) = (datagram.ecn == Ecn::Congested, datagram.waited);
             let Some(opened) = self.lane_in.open(datagram.bytes) else { continue };
             self.lane_in.note_wait(waited);
@@ -331,14 +295,15 @@ impl Thread<'_> {
         let Some(lane) = &mut lanes[self.index] else { return };
         lane.on_report(now, report, &mut sending.outbox);
         self.swallowed.note(now, lane.counts().arrived, lane.counts().lost);
-        if let Some(so_far) = self.swallowed.so_far(now) {
-            if usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
+        if usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
+            if self.swallowed.is_by_size(now) {
                 tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
-                lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
+                lane.look_again(now, Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
+                self.link.narrow(now);
                 self.swallowed.begin_anew();
-            } else if so_far >= SWALLOWED_PATIENCE {
-                self.is_of_use = false;
             }
+        } else {
+            self.is_of_use &= !self.swallowed.is_all(now);
         }
         let waits_for_pacer = lane.waits_for_pacer();
         sending.on_settled();

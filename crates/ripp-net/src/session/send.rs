@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use visapult_ripp::flight::Region;
-use visapult_ripp::lane_out::{Burst, Turn};
+use visapult_ripp::lane_out::{Burst, Sizes, Turn};
 use visapult_ripp::record::Sealer;
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, LEAST_DATAGRAM, Ping, TAG};
@@ -56,7 +56,7 @@ pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize) {
                 drop(out);
                 let outcome = lane.burst(now, &burst, &sources);
                 out = shared.out();
-                after_burst(shared, &mut out, index, outcome);
+                after_burst(shared, &mut out, index, link, outcome);
             }
         }
     }
@@ -73,7 +73,7 @@ enum Fault {
     TooLarge,
 }
 
-fn after_burst(shared: &Shared, out: &mut Out, index: usize, outcome: Result<(), Fault>) {
+fn after_burst(shared: &Shared, out: &mut Out, index: usize, link: &LaneLink, outcome: Result<(), Fault>) {
     match outcome {
         Ok(()) => {}
         Err(Fault::Source(object, cause)) => {
@@ -83,7 +83,8 @@ fn after_burst(shared: &Shared, out: &mut Out, index: usize, outcome: Result<(),
         Err(Fault::TooLarge) => {
             if let Some(lane) = &mut out.lanes[index] {
                 let sizes = lane.sizes();
-                lane.set_sizes(visapult_ripp::lane_out::Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+                lane.set_sizes(Sizes { datagram: LEAST_DATAGRAM as u16, ..sizes });
+                link.narrow(shared.now());
             }
         }
     }

@@ -27,6 +27,12 @@ pub use waker::Waker;
 /// Segments that the kernel cuts from one buffer.
 pub const MAX_SEGMENTS: usize = 64;
 
+/// Bytes of IP and UDP headers before each datagram to or from `peer`.
+#[must_use]
+pub(crate) fn header_bytes(peer: SocketAddr) -> u16 {
+    if peer.ip().to_canonical().is_ipv6() { 48 } else { 28 }
+}
+
 /// The two bits of the IP header that tell of congestion (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[repr(u8)]

@@ -156,6 +156,15 @@ impl Auto {
         (self.most_bps, self.causes, self.route) = (own.most_bps.max(bps), own.causes, Route::default());
     }
 
+    /// Begins at `first_bps` as if nothing were known of the path.
+    pub(super) fn begin_again(&mut self, first_bps: u64) {
+        let fresh =
+            Self { dedicated: self.dedicated, causes: std::mem::take(&mut self.causes), ..Self::new(first_bps, None) };
+        let before = std::mem::replace(self, fresh);
+        self.most_bps = before.most_bps;
+        self.set_rate(self.rate_bps);
+    }
+
     /// Goes on at this rate, because others send beside it from here on.
     pub(super) fn go_on_at(&mut self, bps: f64) {
         self.path_bps = bps;
