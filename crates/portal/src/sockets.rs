@@ -114,6 +114,7 @@ async fn run_session(served: Served, id: String, right: Right, socket: WebSocket
     }
     drop(closing);
     let _ = tokio::time::timeout(SILENCE, writing).await;
+    hear_out(&mut reader).await;
 }
 
 /// A session until the page leaves or breaks a rule, which it is told.
@@ -196,6 +197,12 @@ async fn run_data(Open { session, control: told }: Open, group: usize, socket: W
     end("data", outcome, &control).await;
     drop((session, control));
     let _ = tokio::time::timeout(SILENCE, writing).await;
+    hear_out(&mut reader).await;
+}
+
+/// Passes over what a page says before it hears that its connection is closed: one that is dropped with something unread takes the reason with it.
+async fn hear_out(reader: &mut SplitStream<WebSocket>) {
+    let _ = tokio::time::timeout(LAST_WORDS, async { while matches!(reader.next().await, Some(Ok(_))) {} }).await;
 }
 
 /// Reads what the page says until it leaves (`Ok`) or breaks a rule (`Err`).
@@ -272,6 +279,7 @@ async fn next_message(reader: &mut SplitStream<WebSocket>, limit: Duration) -> R
             Ok(Some(Ok(Message::Pong(_)))) if limit == SILENCE => return Ok(Some(Bytes::from_static(&[PONG_KIND]))),
             Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
             Ok(Some(Err(problem))) if is_departure(&problem) => return Ok(None),
+            Ok(Some(Err(problem))) if is_too_long(&problem) => return Err(Breach::unreadable(problem)),
             Ok(Some(Err(problem))) => return Err(Breach::of_rule(problem)),
         }
     }
@@ -284,6 +292,10 @@ const PONG_KIND: u8 = 255;
 fn is_departure(problem: &axum::Error) -> bool {
     let text = problem.to_string();
     text.contains("without closing handshake") || text.contains("reset by peer") || text.contains("Broken pipe")
+}
+
+fn is_too_long(problem: &axum::Error) -> bool {
+    problem.to_string().contains("too long")
 }
 
 async fn end(who: &str, outcome: Result<(), Breach>, messages: &mpsc::Sender<Message>) {

@@ -452,6 +452,10 @@ fn rubbish_is_answered_with_one_reason() {
     broken.send(Message::Binary(vec![NOTICE_OF_VIEW, b'{', 0xff].into())).unwrap();
     assert!(reason_of_close_as(1007, &mut broken).contains("View"));
 
+    let (mut long, _) = open_session();
+    long.send(Message::Binary(vec![NOTICE_OF_VIEW; 100_000].into())).unwrap();
+    assert!(reason_of_close_as(1007, &mut long).contains("too long"));
+
     let (mut field, _) = open_session();
     field.send(view(|v| v["field"] = 7.into())).unwrap();
     assert!(reason_of_close(&mut field).contains("no field 7"));
@@ -466,4 +470,17 @@ fn rubbish_is_answered_with_one_reason() {
     let (_control, welcome) = open_session();
     let mut beyond = open_data(&welcome, 9);
     assert!(reason_of_close(&mut beyond).contains("no group 9"));
+}
+
+#[test]
+fn the_reason_comes_whatever_else_is_said_meanwhile() {
+    let (mut broken, _) = open_session();
+    broken.send(Message::Binary(vec![NOTICE_OF_VIEW, b'{', 0xff].into())).unwrap();
+    for _ in 0..20 {
+        let mut clock = vec![CLOCK];
+        clock.extend(br#"{"asked_ms":1.5}"#);
+        broken.send(Message::Binary(clock.into())).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(reason_of_close_as(1007, &mut broken).contains("View"));
 }
