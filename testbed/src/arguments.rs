@@ -10,16 +10,17 @@ use visapult_testbed::units::duration;
 
 const EXAMPLES: &str = "\
 Examples:
-  wan up --rate 1G --rtt 80ms --loss 0.1%          a long path with a queue of one bandwidth-delay product
+  wan up --rate 1G --rtt 80ms --loss 0.1%          a long path, its queue one bandwidth-delay product
   wan exec right iperf3 -s -D -1                   a server on the right, which is 10.7.0.2
   wan exec left iperf3 -c 10.7.0.2 -C cubic -t 10  a client on the left, which is 10.7.0.1
   wan set --rate 500M --loss 0                     change the link under way
-  wan stats                                        what was carried and dropped, and what the testbed itself got wrong
+  wan stats                                        what became of it, and what the testbed got wrong
   wan down                                         the same once more, and gone
 
-  wan up --name b --rate 100M --to-left rate=10M,loss=1% --at 5s:rate=20M --at 8s:to-right:block=udp
+  wan up --name b --rate 100M --to-left rate=10M,loss=1% --at 5s:rate=20M
   wan up --rate 5G --mtu 9000 --rtt 56ms --queue 25ms --loss 0.01% --burst 20
-  wan up --policer 200M/1MB --ce-above 5ms --mtu-hole 1400 --jitter 2ms --reorder 1% --duplicate 0.1%
+  wan up --policer 200M/1MB --ce-above 5ms --mtu-hole 1400 --at 8s:to-right:block=udp
+  wan up --jitter 2ms --reorder 1% --duplicate 0.1%
 
 Needs root, /dev/net/tun and iproute2. Rates are bits of IP packets per second, headers included.
 A figure counts only if `wan stats` says own_errors.kept_up = true.";

@@ -78,7 +78,7 @@ pub(crate) enum Command {
 /// Options of `visapult view`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult view demo:wave\n  visapult view scan.nii.gz --port 0\n  \
-                                ssh -L 7420:127.0.0.1:7420 cluster visapult view run.h5:/density"))]
+                                ssh -t -L 7420:127.0.0.1:7420 cluster visapult view run.h5:/density"))]
 pub(crate) struct ViewOptions {
     /// What to show.
     pub(crate) source: String,

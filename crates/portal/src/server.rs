@@ -79,7 +79,7 @@ pub enum PortalError {
     /// The address is not loopback.
     #[error(
         "refusing to listen on {0}: it is not loopback, and this connection is not encrypted; \
-         from another machine use `ssh -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} this-host`"
+         from another machine use `ssh -t -L {DEFAULT_PORT}:127.0.0.1:{DEFAULT_PORT} this-host`"
     )]
     NotLoopback(IpAddr),
     /// Another program has the port.
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn nothing_listens_beyond_loopback() {
         let refused = Portal::bind(config("0.0.0.0", 0)).err().unwrap().to_string();
-        assert!(refused.contains("ssh -L"), "{refused}");
+        assert!(refused.contains("ssh -t -L"), "{refused}");
     }
 
     #[test]

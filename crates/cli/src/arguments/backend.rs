@@ -15,7 +15,7 @@ use crate::whole::growing_file;
 /// Options of `visapult backend`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  here:   visapult backend                      (prints a ripp:// URL, then the page's URL once a simulation has come)\n  \
+    after_help = "Examples:\n  here:   visapult backend                      (prints a ripp:// URL for the ranks, then the page's, which waits for them)\n  \
     there:  VISAPULT_URL='ripp://...' mpiexec -n 4 ./wave\n\n  mpiexec -n 3 visapult backend --pes 6         (three processes, each with PEs of its own)\n  \
     mpiexec -n 3 visapult backend 'ripp://...'    (the same, of a simulation that listens)"
 )]

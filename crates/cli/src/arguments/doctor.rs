@@ -7,11 +7,12 @@ use visapult_ripp_net::RippUrl;
 use visapult_ripp_net::units::parse_rate;
 
 const HELP: &str = "\
-Each finding says what is seen, what it costs, what it could be and what mends it, the dearest first; its page in
-the book says more. A setting is found only if it matters at the rate asked for. What cannot be seen (in a
-container, or without the right) is listed as that.
+Each finding says what is seen, what it costs, what it could be and what mends it, the dearest
+first; its page in the book says more. A setting is found only if it matters at the rate asked
+for. What cannot be seen (in a container, or without the right) is listed as that.
 
-Exit codes: 0 nothing found (with --apply: all of it mended); 1 something found (not mended); 2 it could not look.
+Exit codes: 0 nothing found (with --apply: all of it mended); 1 something found (not mended);
+2 it could not look.
 
 Examples:
   visapult doctor                               is this host fit for its network interface?
