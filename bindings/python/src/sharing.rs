@@ -9,8 +9,7 @@ use std::thread::{self, JoinHandle};
 
 use pyo3::prelude::*;
 use visapult_copy::{Access, CopyError as Ended, ShareOptions};
-use visapult_pipeline::flow::own_host;
-use visapult_ripp_net::{Identity, Options, Rate, RippUrl, Undisturbed, user_folder};
+use visapult_ripp_net::{Identity, Options, Rate, RippUrl, Undisturbed, own_host, user_folder};
 
 use crate::copying::Speed;
 use crate::failure::{CallError, LinkError};

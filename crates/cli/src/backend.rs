@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics, own_host};
+use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics};
 use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
 use visapult_portal::Stage;
-use visapult_ripp_net::{Identity, Options, Token, user_folder};
+use visapult_ripp_net::{Identity, Options, Token, own_host, user_folder};
 
 use crate::arguments::BackendOptions;
 use crate::commands::{NO_SIMULATION, back_end_config, default_pes, log_steering, serve_page, show};

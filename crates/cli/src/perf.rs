@@ -72,7 +72,7 @@ fn exit_code() -> ExitCode {
 fn serve(options: &PerfServeOptions) -> Result<ExitCode> {
     let listener = listen(options)?;
     LOOKED_AT.store(true, Ordering::Relaxed);
-    let host = options.host.clone().unwrap_or_else(|| visapult_pipeline::flow::own_host(listener.local_addr()));
+    let host = options.host.clone().unwrap_or_else(|| visapult_ripp_net::own_host(listener.local_addr()));
     let url = listener.url(&host, "perf").to_string();
     if options.json {
         say(&serde_json::json!({ "url": url }).to_string());

@@ -1,8 +1,8 @@
 //! `visapult serve`: publishes a source to back ends elsewhere.
 
 use anyhow::Result;
-use visapult_pipeline::flow::{self, Publisher, own_host};
-use visapult_ripp_net::{Identity, Options, Token, user_folder};
+use visapult_pipeline::flow::{self, Publisher};
+use visapult_ripp_net::{Identity, Options, Token, own_host, user_folder};
 
 use crate::arguments::ServeOptions;
 use crate::processes::record;

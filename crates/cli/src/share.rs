@@ -3,8 +3,7 @@
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
 use visapult_copy::{Access, Audit, Deed, Share, ShareEvent, counted, rate, size};
-use visapult_pipeline::flow::own_host;
-use visapult_ripp_net::{Identity, Options, RippUrl, user_folder};
+use visapult_ripp_net::{Identity, Options, RippUrl, own_host, user_folder};
 
 use crate::arguments::ShareOptions;
 use crate::crier::Crier;

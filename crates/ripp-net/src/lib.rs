@@ -16,6 +16,7 @@ mod fingerprint;
 mod identity;
 mod kept;
 mod kept_token;
+mod own_host;
 pub mod perf;
 mod policy;
 pub mod private;
@@ -37,6 +38,7 @@ pub use control::{
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
 pub use kept::{KeptError, with_kept_token};
+pub use own_host::own_host;
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
 pub use session::{
     Arrival, Delivery, Flow, Incoming, LaneStatistics, Lanes, Listener, ListenerOptions, MemorySink, NoMemory, Note,

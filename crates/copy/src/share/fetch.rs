@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use visapult_ripp_net::{Options, Rate, Session};
+use visapult_ripp_net::{Options, Session};
 
 use super::audit::sources;
 use super::copies::Copy;
@@ -128,10 +128,7 @@ impl Share {
 
     /// The least of what the share, a person's policy and whoever asks allow; 0 sets no limit.
     fn most_receive_bps(&self, session: &Session, asked: u64) -> u64 {
-        let own = match self.session.rate {
-            Rate::Fixed(bps) => bps,
-            Rate::Auto { most_bps } => most_bps.unwrap_or(0),
-        };
+        let own = self.session.rate.most_bps().unwrap_or(0);
         let person = self.rights.most_bps(session).unwrap_or(0);
         [own, person, asked, self.session.most_receive_bps].into_iter().filter(|&bps| bps > 0).min().unwrap_or(0)
     }

@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use visapult_ripp_net::Rate;
-
 use super::Share;
 use super::copies::Copy;
 use crate::request::Verb;
@@ -52,13 +50,7 @@ impl Portion {
 impl Share {
     /// Divides the link anew, by what each copy has made use of since it was divided last.
     pub(super) fn divide_link(&self) {
-        let total_bps = match self.session.rate {
-            Rate::Fixed(bps) => bps,
-            Rate::Auto { most_bps } => most_bps.unwrap_or(0),
-        };
-        if total_bps == 0 {
-            return;
-        }
+        let Some(total_bps) = self.session.rate.most_bps().filter(|&bps| bps > 0) else { return };
         let copies = self.copies.look();
         for is_out in [true, false] {
             let some: Vec<&Copy> =

@@ -257,11 +257,8 @@ impl State {
         self.convoy.span_before = self.is_live().then(|| self.span());
         self.convoy.membership = Some(membership);
         self.convoy.pending.clear();
-        self.assemblies.clear();
-        self.asked.clear();
+        self.forget_asked();
         self.kept.clear();
-        self.next = 0;
-        self.asked_before = None;
         let own = self.own_share(self.pes());
         if let Some(declared) = &mut self.declared {
             Arc::make_mut(&mut declared.table).own = own;
@@ -290,9 +287,7 @@ impl State {
             return;
         }
         if self.crew.is_none() {
-            self.assemblies.clear();
-            self.asked.clear();
-            self.next = 0;
+            self.forget_asked();
         }
         // What ranks were asked for in place of the run before, they forget; a hand may have been told of steps of this one.
         self.subscribe_all(options);

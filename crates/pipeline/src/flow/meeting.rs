@@ -1,13 +1,13 @@
 //! Where a program that publishes and its back ends find each other, as it is said on a command line or in the environment.
 
 use std::env;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{
-    Identity, IdentityError, PolicyError, PolicyFile, Rate, RippUrl, Token, Undisturbed, user_folder,
+    Identity, IdentityError, PolicyError, PolicyFile, Rate, RippUrl, Token, Undisturbed, own_host, user_folder,
 };
 use visapult_trace::Recording;
 
@@ -184,18 +184,6 @@ fn trace_file(named: &Path, rank: u32, ranks: u32) -> PathBuf {
         Some(extension) => named.with_extension(format!("{rank}.{}", extension.to_string_lossy())),
         None => named.with_extension(rank.to_string()),
     }
-}
-
-/// The address that others may reach this machine at: what it listens on, or the first address of its own that fits.
-#[must_use]
-pub fn own_host(local: SocketAddr) -> String {
-    if !local.ip().is_unspecified() {
-        return local.ip().to_string();
-    }
-    let fits = |ip: &IpAddr| !ip.is_loopback() && (local.is_ipv6() || ip.is_ipv4());
-    let addresses = if_addrs::get_if_addrs().unwrap_or_default();
-    let own = addresses.iter().filter(|found| !found.is_link_local()).map(if_addrs::Interface::ip).find(fits);
-    own.map_or_else(|| "127.0.0.1".to_owned(), |ip| ip.to_string())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) use receiver::Receiver;
 
 pub(crate) use clock::ClockOfBackEnd;
 pub use look::Look;
-pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE, own_host};
+pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE};
 pub use messages::{FlowError, check_name};
 pub use options::{FlowOptions, Watch};
 pub use publisher::{Delivery, Pause, Publisher, PublisherOptions, PublisherStatistics, Wanted};

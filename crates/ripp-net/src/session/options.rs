@@ -21,6 +21,17 @@ pub enum Rate {
     Fixed(u64),
 }
 
+impl Rate {
+    /// What it never exceeds, in bits of IP packets per second, if it is bounded.
+    #[must_use]
+    pub const fn most_bps(self) -> Option<u64> {
+        match self {
+            Self::Fixed(bps) => Some(bps),
+            Self::Auto { most_bps } => most_bps,
+        }
+    }
+}
+
 /// How many lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lanes {

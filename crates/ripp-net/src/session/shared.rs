@@ -27,7 +27,7 @@ use super::objects::{Arrival, Delivery, Note, ObjectError, Offer, Outcome, Room,
 use super::parts::{add_parts, divide_sending};
 use super::place::place_held;
 use super::stream::{Pace, StreamOut, Streams};
-use super::{Options, Rate, SessionError};
+use super::{Options, SessionError};
 use crate::control::ControlSender;
 
 /// Times of a session count from so long before it began: datagrams may have come by then.
@@ -155,10 +155,7 @@ impl Shared {
             retired: SentCounts::default(),
             streams: Vec::new(),
             pace: Pace::new(options),
-            asked_bps: match options.rate {
-                Rate::Fixed(bps) => bps,
-                Rate::Auto { most_bps } => most_bps.unwrap_or(0),
-            },
+            asked_bps: options.rate.most_bps().unwrap_or(0),
             most_send_bps: 0,
             peer_most_bps: 0,
             parts: Vec::new(),

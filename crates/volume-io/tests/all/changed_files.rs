@@ -115,15 +115,20 @@ fn appendable(file: &hdf5_metno::File, name: &str, steps_in_chunk: usize, is_pac
     dataset.create(name).unwrap();
 }
 
+/// A program that another test starts has our files open, and their locks, until it is one of its own.
+fn patiently<T, E: std::fmt::Debug>(mut open: impl FnMut() -> Result<T, E>) -> T {
+    for _ in 0..500 {
+        if let Ok(opened) = open() {
+            return opened;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    open().unwrap()
+}
+
 /// Appends a step of noise to each of two fields, as a simulation does that opens its file for that and closes it again.
 fn append(path: &Path) {
-    // A program that another test starts has our files open, and their locks, until it is one of its own.
-    let tries = (0..500).map(|_| hdf5_metno::File::append(path)).inspect(|tried| {
-        if tried.is_err() {
-            thread::sleep(Duration::from_millis(20));
-        }
-    });
-    let file = tries.flat_map(Result::ok).next().expect("a file to append to");
+    let file = patiently(|| hdf5_metno::File::append(path));
     for (name, apart) in [("u", 0), ("v", 1000)] {
         let dataset = file.dataset(name).unwrap();
         let step = dataset.shape()[0];
@@ -146,7 +151,7 @@ fn steps_are_read_on_while_others_are_appended_unless_that_moves_them() {
         file.close().unwrap();
         append(&path);
         append(&path);
-        let opened = Opened { source: open(&path.display().to_string()).unwrap(), file: path.clone(), _dir: dir };
+        let opened = Opened { source: patiently(|| open(&path.display().to_string())), file: path.clone(), _dir: dir };
         let before = opened.read().unwrap();
         // Where a chunk was that has moved there is room for one of the other field.
         append(&path);

@@ -65,6 +65,13 @@ impl State {
         }
     }
 
+    /// What was asked for is void, and what had come of it.
+    pub(in crate::flow) fn forget_asked(&mut self) {
+        self.assemblies.clear();
+        self.asked.clear();
+        (self.next, self.asked_before) = (0, None);
+    }
+
     /// Somebody begins to look.
     pub(in crate::flow) fn begin_look(&mut self) {
         self.looks += 1;

@@ -222,8 +222,7 @@ impl State {
                 "it has {ranks} ranks, but {there} of the {before} ranks of a run before are still there"
             ));
         }
-        self.assemblies.clear();
-        self.asked.clear();
+        self.forget_asked();
         self.links = vec![Link { is_anew: true, ..Link::default() }; ranks];
         Ok(())
     }

@@ -6,7 +6,7 @@ use visapult_ripp::pacer::Pacer;
 use visapult_ripp::time::Time;
 
 use super::FRAME_PAYLOAD;
-use crate::session::{Options, Rate};
+use crate::session::Options;
 
 /// The time of the rate that is drawn at once.
 const PORTION: Duration = Duration::from_millis(2);
@@ -28,11 +28,7 @@ pub(in crate::session) struct Pace {
 impl Pace {
     /// The pace that the user's options allow.
     pub(in crate::session) fn new(options: &Options) -> Self {
-        let own_bps = match options.rate {
-            Rate::Fixed(bps) => Some(bps),
-            Rate::Auto { most_bps } => most_bps,
-        };
-        let mut pace = Self { own_bps, ..Self::default() };
+        let mut pace = Self { own_bps: options.rate.most_bps(), ..Self::default() };
         pace.apply(Time::ZERO);
         pace
     }
@@ -91,6 +87,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::Rate;
 
     #[test]
     fn the_least_of_both_ends_wishes_is_kept() {
