@@ -599,6 +599,33 @@ def write_amr():
     write("amr_swapped.vtkhdf", 3, plural="", order=">")
 
 
+def write_image():
+    """The volume as VTK has images: at points that begin before the origin, and in cells."""
+
+    def write(name, steps, of, sizes, **options):
+        with h5py.File(HERE / "hdf5" / name, "w") as file:
+            root = file.create_group("VTKHDF")
+            root.attrs.update({"Version": [2, 0], "Type": np.bytes_("ImageData"), "Origin": [100.0, 0, -1]})
+            root.attrs.update({"Spacing": [0.5, 1.0, 2.0], "Direction": np.eye(3).ravel()})
+            root.attrs["WholeExtent"] = np.array([-3, sizes[0] - 4, 0, sizes[1] - 1, 2, sizes[2] + 1], "i4")
+            for c, field in enumerate(("density", "pressure")):
+                data = volume("i16", steps, c=c)
+                root.create_dataset(f"{of}/{field}", data=data, chunks=(*[1] * (data.ndim - 3), 2, 4, 4), **options)
+            root[f"{of}/velocity"] = np.zeros((*data.shape, 3), "f4")
+            if steps:
+                root["Steps/Values"] = np.arange(steps) / 4
+                root["Steps"].attrs["NSteps"] = steps
+
+    fields = [{"name": "density", "unit": ""}, {"name": "pressure", "unit": ""}]
+    also = {"fields": fields, "remark": "VTKHDF, image, chunked; not read: velocity (3 components)"}
+    write("image.vtkhdf", 3, "PointData", SIZE, compression="gzip", shuffle=True)
+    places = {"spacing": (0.5, 1, 2), "origin": (98.5, 0, 3)}
+    expect("hdf5/image.vtkhdf", "i16", levels=[{"size": SIZE, **places}], steps=3, times=[0, 0.25, 0.5], **also)
+    write("image_cells.h5", None, "CellData", [n + 1 for n in SIZE])
+    places = {"spacing": (0.5, 1, 2), "origin": (98.75, 0.5, 4)}
+    expect("hdf5/image_cells.h5", "i16", levels=[{"size": SIZE, **places}], **also)
+
+
 def main():
     write_npy()
     write_raw()
@@ -607,6 +634,7 @@ def main():
     write_zarr()
     write_axes()
     write_amr()
+    write_image()
     lines = ",\n".join(" " + json.dumps(fixture) for fixture in FIXTURES)
     (HERE / "fixtures.json").write_text(f"[\n{lines}\n]\n")
 

@@ -293,6 +293,47 @@ def test_a_scan_is_shown_the_right_way_round_however_it_is_stored(code: str, tmp
     np.testing.assert_array_equal(read_png(tmp_path / "right.nii.png"), read_png(tmp_path / f"{code}.nii.png"))
 
 
+@pytest.mark.parametrize("distances", [(1.0, 1.0, 1.0), (2.0, 1.5, 1.0), (2.0, 1.5, 1.0002)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_distances_of_a_scan_are_those_of_its_sform(distances: tuple[float, float, float], turned: bool, tmp_path: Path) -> None:
+    affine = np.array([[2, 0, 0, -7], [0, 1.5, 0, 3], [0, 0, 1, 11], [0, 0, 0, 1.0]])
+    if turned:
+        affine = np.array([[0, 0, -1, 12], [2, 0, 0, -7], [0, 1.5, 0, 3], [0, 0, 0, 1.0]])
+    image = nibabel.Nifti1Image(np.zeros((6, 5, 4), np.float32), affine)
+    image.header.set_zooms(distances)
+    image.to_filename(tmp_path / "scan.nii")
+    read = nibabel.as_closest_canonical(nibabel.load(tmp_path / "scan.nii"))
+    told = json.loads(run("info", "--json", tmp_path / "scan.nii").stdout)
+    [grid] = told["levels"]
+    np.testing.assert_allclose(grid["spacing"], nibabel.affines.voxel_sizes(read.affine))
+    np.testing.assert_allclose(grid["origin"], read.affine[:3, 3])
+    assert ("spacing is that of the sform, which pixdim contradicts" in told["format"]) == (distances != (2.0, 1.5, 1.0))
+
+
+def test_the_distances_of_a_scan_without_an_sform_are_those_of_pixdim(tmp_path: Path) -> None:
+    image = nibabel.Nifti1Image(np.zeros((6, 5, 4), np.float32), np.diag([2, 1.5, 1, 1]))
+    image.header.set_zooms((3, 4, 5))
+    image.header["sform_code"], image.header["qform_code"], image.header["vox_offset"] = 0, 1, 352
+    (tmp_path / "scan.nii").write_bytes(image.header.binaryblock + bytes(4) + bytes(480))
+    [grid] = json.loads(run("info", "--json", tmp_path / "scan.nii").stdout)["levels"]
+    assert grid["spacing"] == list(nibabel.load(tmp_path / "scan.nii").header.get_zooms()) == [3, 4, 5]
+
+
+@pytest.mark.parametrize(("kind", "fill"), [("u1", 255), ("i1", -127)])
+def test_no_byte_is_missing_because_the_netcdf_library_fills_with_it(kind: str, fill: int, tmp_path: Path) -> None:
+    values = np.arange(256, dtype="u1").view(kind).reshape(4, 8, 8)
+    for name in ("netcdf.nc", "other.h5"):
+        with h5py.File(tmp_path / name, "w") as file:
+            file.create_dataset("plain", data=values, fillvalue=fill)
+            file.create_dataset("chosen", data=values, fillvalue=7)
+            file.create_dataset("told", data=values, fillvalue=fill).attrs["_FillValue"] = np.array([fill], kind)
+            if name == "netcdf.nc":
+                file.attrs["_NCProperties"] = np.bytes_("version=2,netcdf=4.9.2,hdf5=1.14.3")
+        fields = json.loads(run("info", "--json", tmp_path / name).stdout)["fields"]
+        missing = {field["name"]: field["missing"] for field in fields}
+        assert missing == {"plain": int(name == "other.h5"), "chosen": 1, "told": 1}, name
+
+
 @pytest.mark.parametrize(
     ("attributes", "missing"),
     [

@@ -103,6 +103,11 @@ def test_options_are_those_of_the_command(shared: tuple[Path, str], tmp_path: Pa
         ("{url}/run.npy", {"level": 1.5}, "CallError", "1.5 is no number"),
         ("{url}/run.npy", {"error": "0"}, "CallError", "positive"),
         ("{url}/run.npy", {"error": 0.1, "include": "*"}, "CallError", "leave out"),
+        ("{url}/run.npy", {"error": 0.1, "delete": "unmatched"}, "CallError", "leave out"),
+        ("{url}/run.npy", {"range": (0, 5), "delete": True}, "CallError", "a range is of one file"),
+        ("{url}/run.npy", {"range": (0, 5), "exclude": "*"}, "CallError", "a range is of one file"),
+        ("{url}", {"retry": 10**400}, "CallError", "out of bounds"),
+        ("{url}", {"include": "\ud800"}, "CallError", "none that can be shown"),
     ],
 )
 def test_what_does_not_work_is_one_line(
@@ -132,9 +137,22 @@ def test_a_part_of_a_field_is_what_numpy_cuts_out(shared: tuple[Path, str], tmp_
     assert copied.shape == cut.shape
     assert np.all(np.abs(copied[...] - cut) <= 1e-3 * np.abs(cut))
     assert np.any(copied[...] != cut)
+    twice = tmp_path / "twice.zarr"
+    visapult.copy(f"{url}/run.npy", twice, field=["run", "run"])
+    assert sorted(opened(twice).array_keys()) == ["run", "step", "x", "y", "z"]
     whole = tmp_path / "whole.zarr"
     visapult.copy(f"{url}/run.npy", whole, level=np.int64(0))
     assert np.array_equal(opened(whole)["run"][...], field)
+
+
+def test_a_share_fetches_from_one_host_or_several(tmp_path: Path) -> None:
+    for hosts in ("127.0.0.1", ["127.0.0.1", "localhost"], ("localhost",), ()):
+        with visapult.Share(tmp_path, write=True, fetch=hosts) as share:
+            assert share.url
+    with pytest.raises(TypeError):
+        visapult.Share(tmp_path, fetch=7)
+    with pytest.raises(TypeError):
+        visapult.Share(tmp_path, fetch=[7])
 
 
 def test_what_could_not_be_copied_is_warned_of(shared: tuple[Path, str], tmp_path: Path) -> None:

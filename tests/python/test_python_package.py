@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -186,7 +187,15 @@ def test_publishing_is_off_where_nobody_is_named(volume: np.ndarray, monkeypatch
         assert not p.is_on
         assert p.url is None
         assert [p.publish(t, p=volume) for t in (0.0, 0.5)] == [0, 1]
+        # What would have to be looked at is not: the call costs nothing.
+        assert p.begin(1.0) == 2
+        p.put("p", volume[1:])
+        p.end()
+        with pytest.raises(visapult.CallError, match="no field"):
+            p.put("q", volume)
         assert p.statistics().steps == 0
+    with pytest.raises(visapult.CallError, match="closed"):
+        p.put("p", volume)
     with pytest.raises(visapult.CallError, match="block"):
         publisher(volume, listen=None, block=((0, 0, 0), (1, 1, 99)))
 
@@ -309,6 +318,15 @@ def test_wrong_calls_are_refused_with_the_reason(volume: np.ndarray) -> None:
         for step in (-1, 2**64):
             with pytest.raises(visapult.CallError, match=f"step {step} is no number of a step"):
                 p.begin(1.0, step=step)
+        for call in [lambda: p.publish(10**400, p=volume), lambda: p.begin(10**400)]:
+            with pytest.raises(visapult.CallError, match="out of bounds"):
+                call()
+        for call in [lambda: p.publish(0.0, **{"\ud800": volume}), lambda: p.put("\ud800", volume)]:
+            with pytest.raises(visapult.CallError, match="none that can be shown"):
+                call()
+        for call in [lambda: p.publish("now", p=volume), lambda: p.put(1, volume)]:
+            with pytest.raises(TypeError):
+                call()
     p.close()
     for call in [lambda: p.publish(0.0, p=volume), lambda: p.begin(0.0), p.end]:
         with pytest.raises(visapult.CallError, match="closed"):
@@ -327,6 +345,16 @@ WRONG_DECLARATIONS = [
     ({"centering": "corner"}, "corner"),
     ({"name": ""}, "the run has no name"),
     ({"name": "a\nb"}, "cannot be shown"),
+    ({"name": "\ud800"}, "none that can be shown"),
+    ({"fields": ["\ud800"]}, "none that can be shown"),
+    ({"unit": "m\n"}, r'the grid has the unit "m\\n", which cannot be shown'),
+    ({"unit": "m" * 201}, "the grid has a unit of 201 bytes"),
+    ({"time_unit": "s\t"}, "the time has the unit"),
+    ({"time_unit": "s" * 201}, "unit of time"),
+    ({"fields": {"p": "Pa\n"}}, r'field p has the unit "Pa\\n"'),
+    ({"parameters": [visapult.Parameter("speed", 1, 0, 2, unit="m\n")]}, "parameter speed has the unit"),
+    ({"rank": 2**70}, "out of bounds"),
+    ({"ranks": 2**70}, "out of bounds"),
     ({"fields": ["p", " "]}, "a field has no name"),
     ({"fields": []}, "0 fields"),
     ({"fields": "p"}, "a text"),
@@ -474,6 +502,22 @@ if child:
 def test_an_address_that_cannot_be_had_is_told(volume: np.ndarray) -> None:
     with pytest.raises(visapult.LinkError, match=r"203\.0\.113\.1"):
         publisher(volume, listen="203.0.113.1:7430")
+
+
+def test_a_port_that_this_program_has_itself_is_told(volume: np.ndarray, tmp_path: Path) -> None:
+    ours = "or close the publisher or share of this program that has it"
+    with publisher(volume) as first:
+        address = f"127.0.0.1:{urlsplit(first.url).port}"
+        for again in (lambda: publisher(volume, listen=address), lambda: visapult.Share(tmp_path, listen=address)):
+            with pytest.raises(visapult.LinkError, match=f"{address}.*choose another port, or 0 for any, {ours}"):
+                again()
+    publisher(volume, listen=address).close()
+    waits = "import socket; s = socket.create_server(('127.0.0.1', 0)); print(s.getsockname()[1], flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", waits], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout
+        with pytest.raises(visapult.LinkError, match="or 0 for any$"):
+            publisher(volume, listen=f"127.0.0.1:{other.stdout.readline().strip()}")
+        other.communicate("\n")
 
 
 def test_the_stubs_say_what_the_package_does() -> None:

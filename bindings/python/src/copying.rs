@@ -17,7 +17,7 @@ use visapult_copy::{
 use visapult_ripp_net::units::parse_rate;
 use visapult_ripp_net::{Lanes, Options, Rate, Transport, Undisturbed, with_kept_token};
 
-use crate::failure::{CallError, CopyError};
+use crate::failure::{CallError, CopyError, given};
 use crate::part::Part;
 
 /// A program that waits sees so often whether it is interrupted.
@@ -168,28 +168,29 @@ impl CopyResult {
 
 /// Copies until all is there, and calls `progress` while it goes on.
 #[pyfunction]
-#[pyo3(signature = (sources, destination, *, include, exclude, follow_links, checksum, delete, range, part, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
+#[pyo3(signature = (sources, destination, *, include, exclude, follow_links, checksum, delete, unmatched, range, part, dry_run, resume, sync, rate, weight, lanes, local, transport, retry, progress))]
 #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
 pub(crate) fn copy(
     py: Python<'_>,
-    sources: Vec<Place>,
-    destination: Place,
-    include: Vec<String>,
-    exclude: Vec<String>,
+    #[pyo3(from_py_with = given)] sources: Vec<Place>,
+    #[pyo3(from_py_with = given)] destination: Place,
+    #[pyo3(from_py_with = given)] include: Vec<String>,
+    #[pyo3(from_py_with = given)] exclude: Vec<String>,
     follow_links: bool,
     checksum: bool,
     delete: bool,
+    unmatched: bool,
     range: Option<(u64, Option<u64>)>,
     part: Option<Part>,
     dry_run: bool,
     resume: bool,
     sync: bool,
-    rate: Option<Speed>,
+    #[pyo3(from_py_with = given)] rate: Option<Speed>,
     weight: u32,
     lanes: Option<u16>,
-    local: Vec<String>,
-    transport: &str,
-    retry: f64,
+    #[pyo3(from_py_with = given)] local: Vec<String>,
+    #[pyo3(from_py_with = given)] transport: &str,
+    #[pyo3(from_py_with = given)] retry: f64,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<CopyResult> {
     let sources = sources.into_iter().map(Place::endpoint).collect::<PyResult<Vec<_>>>()?;
@@ -208,6 +209,7 @@ pub(crate) fn copy(
             delete: if delete { Delete::InFolders } else { Delete::Nothing },
             ..Wish::default()
         },
+        unmatched,
         weight,
         session: session(rate, lanes, &local, transport)?,
         retry: Duration::try_from_secs_f64(retry)

@@ -8,7 +8,7 @@ use visapult_pipeline::flow::{
     StepIndex, ValueRange,
 };
 
-use crate::failure::CallError;
+use crate::failure::{CallError, given as argument};
 
 /// A box, from its first sample to the one after its last.
 pub(crate) type Bounds = [[i64; 3]; 2];
@@ -168,7 +168,7 @@ fn named_field(item: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
 
 fn one_field(given: &Bound<'_, PyAny>) -> PyResult<FieldInfo> {
     if given.is_instance_of::<PyString>() {
-        return Ok(info(given.extract()?, String::new(), None));
+        return Ok(info(argument(given)?, String::new(), None));
     }
     let wrong = |_| CallError::new_err(format!("{given} is no field: pass a name, or visapult.Field(name, unit)"));
     let Field { name, unit, range } = given.extract().map_err(wrong)?;

@@ -1,8 +1,12 @@
 //! What is raised: one tree of exceptions.
 
-use pyo3::exceptions::PyException;
-use pyo3::{PyErr, create_exception};
+use std::{fs, io};
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOverflowError, PyUnicodeEncodeError};
+use pyo3::prelude::*;
 use visapult_pipeline::flow::FlowError;
+use visapult_ripp_net::{ControlError, SessionError};
 
 create_exception!(
     visapult,
@@ -30,10 +34,53 @@ create_exception!(
     "Why a copy ended before all was there. What was copied is kept, and the same call goes on from there."
 );
 
+/// An argument of whatever type is wanted. A number that is too large for it, and text that is none, are raised as what makes no sense.
+pub(crate) fn given<'a, 'py, T: FromPyObject<'a, 'py>>(object: &'a Bound<'py, PyAny>) -> PyResult<T> {
+    object.extract().map_err(|cause: T::Error| {
+        let (cause, py): (PyErr, _) = (cause.into(), object.py());
+        if cause.is_instance_of::<PyOverflowError>(py) {
+            return CallError::new_err(format!("a number is out of bounds: {}", cause.value(py)));
+        }
+        if cause.is_instance_of::<PyUnicodeEncodeError>(py) {
+            return CallError::new_err(format!("a text is none that can be shown: {}", cause.value(py)));
+        }
+        cause
+    })
+}
+
 /// The exception for what the publisher says.
 pub(crate) fn raised(cause: &FlowError) -> PyErr {
     match cause {
-        FlowError::Session(_) | FlowError::Nobody(_) => LinkError::new_err(cause.to_string()),
+        FlowError::Session(cause) => link_error(cause),
+        FlowError::Nobody(_) => LinkError::new_err(cause.to_string()),
         _ => CallError::new_err(cause.to_string()),
     }
+}
+
+/// The exception for an address that cannot be had. In a notebook, that is often one that the same cell has taken before.
+pub(crate) fn link_error(cause: &SessionError) -> PyErr {
+    let is_ours = match cause {
+        SessionError::Control(ControlError::Bind { at, cause }) => {
+            cause.kind() == io::ErrorKind::AddrInUse && listens(at.port())
+        }
+        _ => false,
+    };
+    let more = if is_ours { ", or close the publisher or share of this program that has it" } else { "" };
+    LinkError::new_err(format!("{cause}{more}"))
+}
+
+/// Whether this process listens on a port, as the system lists its sockets (proc(5): /proc/net/tcp, /proc/pid/fd).
+fn listens(port: u16) -> bool {
+    let listed =
+        ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    let listening = |line: &str| {
+        let columns: Vec<_> = line.split_whitespace().collect();
+        let [_, at, _, "0A", _, _, _, _, _, inode, ..] = columns[..] else { return None };
+        at.ends_with(&format!(":{port:04X}")).then(|| format!("socket:[{inode}]"))
+    };
+    let sockets: Vec<_> = listed.iter().flat_map(|table| table.lines()).filter_map(listening).collect();
+    let Ok(open) = fs::read_dir("/proc/self/fd") else { return false };
+    open.flatten()
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|what| sockets.iter().any(|socket| what.as_os_str() == socket.as_str()))
 }

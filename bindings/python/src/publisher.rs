@@ -15,7 +15,7 @@ use crate::array::Array;
 use crate::declaration::{
     Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing, step,
 };
-use crate::failure::{CallError, raised};
+use crate::failure::{CallError, given, raised};
 
 /// How long a program that waits for back ends does before it sees whether it is interrupted.
 const WAIT_SLICE: Duration = Duration::from_millis(100);
@@ -109,22 +109,22 @@ impl Publisher {
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
         py: Python<'_>,
-        name: String,
+        #[pyo3(from_py_with = given)] name: String,
         #[pyo3(from_py_with = size)] size: [i64; 3],
         #[pyo3(from_py_with = fields)] fields: Vec<FieldInfo>,
         #[pyo3(from_py_with = spacing)] spacing: [f64; 3],
         #[pyo3(from_py_with = origin)] origin: [f64; 3],
-        unit: String,
-        centering: String,
-        time_unit: String,
+        #[pyo3(from_py_with = given)] unit: String,
+        #[pyo3(from_py_with = given)] centering: String,
+        #[pyo3(from_py_with = given)] time_unit: String,
         #[pyo3(from_py_with = block)] block: Option<Bounds>,
-        rank: i64,
-        ranks: i64,
+        #[pyo3(from_py_with = given)] rank: i64,
+        #[pyo3(from_py_with = given)] ranks: i64,
         #[pyo3(from_py_with = parameters)] parameters: Vec<Parameter>,
-        delivery: &str,
-        url: Option<&str>,
-        listen: Option<&str>,
-        host: Option<&str>,
+        #[pyo3(from_py_with = given)] delivery: &str,
+        #[pyo3(from_py_with = given)] url: Option<&str>,
+        #[pyo3(from_py_with = given)] listen: Option<&str>,
+        #[pyo3(from_py_with = given)] host: Option<&str>,
     ) -> PyResult<Self> {
         let grid = Samples { size, spacing, origin, unit, centering }.grid()?;
         let declared = PublisherOptions {
@@ -204,12 +204,17 @@ impl Publisher {
     /// be changed afterwards. Never waits for a viewer. Nothing is published if it raises: ArrayError, or CallError for a field
     /// that is missing or unknown.
     #[pyo3(signature = (time, /, **fields))]
-    fn publish(&self, py: Python<'_>, time: f64, fields: Option<&Bound<'_, PyDict>>) -> PyResult<StepIndex> {
+    fn publish(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = given)] time: f64,
+        fields: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<StepIndex> {
         let arrays = self.arrays(fields, py)?;
         let publish = |state: &mut State| {
             let step = state.begin(time, None)?;
             for (field, array) in &arrays {
-                state.put(*field, array)?;
+                state.put(*field, Some(array))?;
             }
             state.hand_over()?;
             Ok(step)
@@ -226,7 +231,7 @@ impl Publisher {
     fn begin(
         &self,
         py: Python<'_>,
-        time: f64,
+        #[pyo3(from_py_with = given)] time: f64,
         #[pyo3(from_py_with = step)] step: Option<StepIndex>,
     ) -> PyResult<StepIndex> {
         self.timed(py, |state| state.begin(time, step))
@@ -234,10 +239,12 @@ impl Publisher {
 
     /// Copies the values of a field of the step that has begun, as ``publish`` does.
     #[pyo3(signature = (field, array, /))]
-    fn put(&self, py: Python<'_>, field: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn put(&self, py: Python<'_>, #[pyo3(from_py_with = given)] field: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
         let field = self.field(field)?;
-        let array = Array::new(array, &self.fields[field].name, self.size)?;
-        self.timed(py, |state| state.put(field, &array))
+        let looked_at = || Array::new(array, &self.fields[field].name, self.size);
+        // The call itself says if it is closed.
+        let array = self.is_on(py).then(looked_at).transpose()?;
+        self.timed(py, |state| state.put(field, array.as_ref()))
     }
 
     /// Ends the step: whoever wants it is sent it while the program goes on.
@@ -367,11 +374,11 @@ impl Publisher {
     }
 
     /// An array for every field, each looked at before any is published.
-    fn arrays(&self, given: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Vec<(usize, Array)>> {
+    fn arrays(&self, named: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Vec<(usize, Array)>> {
         let none = PyDict::new(py);
-        let given = given.unwrap_or(&none);
-        for name in given.keys() {
-            self.field(&name.extract::<String>()?)?;
+        let named = named.unwrap_or(&none);
+        for name in named.keys() {
+            self.field(given(&name)?)?;
         }
         self.here()?;
         if !self.is_on(py) {
@@ -379,7 +386,7 @@ impl Publisher {
             return Ok(Vec::new());
         }
         let array = |(number, field): (usize, &FieldInfo)| {
-            let array = given.get_item(&field.name)?.ok_or_else(|| {
+            let array = named.get_item(&field.name)?.ok_or_else(|| {
                 let name = &field.name;
                 CallError::new_err(format!(
                     "field {name} is missing: pass every field, or put some with begin, put and end"
@@ -408,8 +415,8 @@ impl State {
         Ok(step)
     }
 
-    fn put(&mut self, field: usize, array: &Array) -> Result<(), FlowError> {
-        let Some(publisher) = self.publisher()? else { return Ok(()) };
+    fn put(&mut self, field: usize, array: Option<&Array>) -> Result<(), FlowError> {
+        let (Some(publisher), Some(array)) = (self.publisher()?, array) else { return Ok(()) };
         let write = |out: &mut [f32]| -> Result<(), FlowError> {
             array.copy_to(out);
             Ok(())

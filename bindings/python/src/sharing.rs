@@ -8,17 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use visapult_copy::{Access, CopyError as Ended, ShareOptions};
 use visapult_ripp_net::{Identity, Options, Rate, RippUrl, Undisturbed, own_host, user_folder};
 
 use crate::copying::Speed;
-use crate::failure::{CallError, LinkError};
+use crate::failure::{CallError, LinkError, given, link_error};
 
 /// A folder that others may copy from, and into where that is said; a context manager that closes itself.
 ///
 /// Shares a folder until it is closed; whoever has the URL may copy from it, and into it with ``write``.
 ///
-/// ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names hosts whose shares it
+/// ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names a host, or several, whose shares it
 /// may be asked to copy from. ``listen`` is the address and port to wait on ("0.0.0.0:0" takes any port), ``host`` what others call this machine.
 ///
 /// Raises CallError for a folder or a policy that will not do, LinkError if the address cannot be had.
@@ -45,13 +46,13 @@ impl Share {
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
         py: Python<'_>,
-        folder: PathBuf,
+        #[pyo3(from_py_with = given)] folder: PathBuf,
         write: bool,
-        policy: Option<PathBuf>,
-        fetch: Vec<String>,
-        rate: Option<Speed>,
-        listen: &str,
-        host: Option<String>,
+        #[pyo3(from_py_with = given)] policy: Option<PathBuf>,
+        #[pyo3(from_py_with = several)] fetch: Vec<String>,
+        #[pyo3(from_py_with = given)] rate: Option<Speed>,
+        #[pyo3(from_py_with = given)] listen: &str,
+        #[pyo3(from_py_with = given)] host: Option<String>,
     ) -> PyResult<Self> {
         let access = match policy {
             Some(_) if write => return Err(CallError::new_err("write: a policy says who may write: leave it out")),
@@ -74,8 +75,8 @@ impl Share {
             let (identity, secrets) = own.map_err(|cause| LinkError::new_err(cause.to_string()))?;
             let (identity, secrets) = (Some(identity), Some(secrets));
             let options = ShareOptions { folder: opened, access, fetch, bind, identity, secrets, session };
-            visapult_copy::Share::open(options).map_err(|cause| match cause {
-                Ended::Session(_) => LinkError::new_err(cause.to_string()),
+            visapult_copy::Share::open(options).map_err(|cause| match &cause {
+                Ended::Session(cause) => link_error(cause),
                 _ => CallError::new_err(cause.to_string()),
             })
         };
@@ -134,6 +135,14 @@ impl Share {
         let state = if self.stop.load(Ordering::Relaxed) { "closed" } else { "open" };
         format!("<visapult.Share {}, {state}>", self.folder.display())
     }
+}
+
+/// A text, or several.
+fn several(texts: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    if texts.is_instance_of::<PyString>() {
+        return Ok(vec![given(texts)?]);
+    }
+    texts.try_iter()?.map(|text| given(&text?)).collect()
 }
 
 impl Drop for Share {

@@ -63,10 +63,6 @@ pub(crate) fn run(options: &CopyOptions) -> ExitCode {
 
 fn copied(options: &CopyOptions) -> Result<u8, Ended> {
     let stop = stop::when_asked(None)?;
-    if options.delete && !options.delete_unmatched && !(options.include.is_empty() && options.exclude.is_empty()) {
-        let why = "--delete would delete what --include and --exclude leave out, too: say --delete-unmatched if that is meant";
-        return Err(misfit(why.to_owned()));
-    }
     options.places.iter().try_for_each(Endpoint::check_here).map_err(CopyError::Source)?;
     let (destination, sources) = match options.places.split_last() {
         Some((destination, sources)) if !sources.is_empty() => (destination, sources),
@@ -109,6 +105,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             part: None,
             unsynced: options.no_sync,
         },
+        unmatched: options.delete_unmatched,
         session: Options {
             rate: options.rate,
             most_receive_bps,

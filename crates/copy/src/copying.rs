@@ -4,6 +4,7 @@ mod attempt;
 mod near;
 mod plan;
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ pub struct CopyOptions {
     pub part: Option<FieldPart>,
     /// What the taking end is to do.
     pub wish: Wish,
+    /// What the patterns leave out is deleted, too, where anything is.
+    pub unmatched: bool,
     /// Options of the session.
     pub session: Options,
     /// From one share into another: it goes on without us.
@@ -62,11 +65,40 @@ impl CopyOptions {
             span: None,
             part: None,
             wish: Wish::default(),
+            unmatched: false,
             session: Options::default(),
             detach: false,
             weight: 1,
             retry: RETRY,
         }
+    }
+
+    /// Holds what is asked for against itself.
+    ///
+    /// # Errors
+    /// Which of it does not go together, and what to do.
+    pub fn check(&self) -> Result<(), CopyError> {
+        let has_patterns = !(self.only.include.is_empty() && self.only.exclude.is_empty());
+        let deletes = self.wish.delete != Delete::Nothing;
+        let why = if deletes && has_patterns && !self.unmatched {
+            "delete would delete what include and exclude leave out, too: if that is meant, say so (--delete-unmatched, delete=\"unmatched\")"
+        } else if self.span.is_some() && (has_patterns || deletes) {
+            "a range is of one file, which becomes a new one: leave out include, exclude and delete"
+        } else if self.part.is_some() && (has_patterns || self.only.follow || self.span.is_some() || self.unmatched) {
+            "a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, following links, range and \
+             the deletion of what is unmatched"
+        } else {
+            return Ok(());
+        };
+        Err(CopyError::Misfit(why.to_owned()))
+    }
+
+    /// The part of fields that is meant, each of them once.
+    fn part(&self) -> Option<FieldPart> {
+        let mut part = self.part.clone()?;
+        let mut seen = HashSet::new();
+        part.fields.retain(|field| seen.insert(field.trim_matches('/').to_owned()));
+        Some(part)
     }
 
     fn request(&self, job: &str, verb: Verb) -> Request {
@@ -100,6 +132,7 @@ impl CopyOptions {
 /// # Errors
 /// Why it ended before that. Files that could not be copied do not end it: they are counted, and told to `watch`.
 pub fn copy(options: &CopyOptions, stop: &AtomicBool, watch: &mut dyn FnMut(Event)) -> Result<Report, CopyError> {
+    options.check()?;
     options.sources.iter().try_for_each(Endpoint::check_source)?;
     options.destination.check_destination()?;
     Filter::new(&options.only).map_err(CopyError::Misfit)?;

@@ -26,8 +26,9 @@ use crate::place::Place;
 use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use dataset::Stored;
-use find::Reach;
+use find::{Found, Reach};
 use home::{Home, Homes};
+use vtkhdf::Root;
 
 /// What an HDF5 file begins with, at byte 0 or after a user block of 512, 1024, ... bytes.
 const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -60,10 +61,19 @@ pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source
     };
     let file = opened.map_err(|problem| SourceError::format(place.display(), problem))?;
     let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
-    if let Some(root) = vtkhdf::root(&file, inside, reach) {
-        return Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?));
+    let wrong = |problem: String| SourceError::format(place.display(), problem);
+    match vtkhdf::root(&file, inside, reach) {
+        Some(Root::Overlapping(root)) => Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?)),
+        Some(Root::Image(root, meant)) => {
+            let (found, axes) = vtkhdf::image_fields(&file, &root, &meant, reach, home.length).map_err(wrong)?;
+            Ok(Box::new(Hdf5::open(&file, "VTKHDF, image", &found, axes, home)?))
+        }
+        None => {
+            let found = find::datasets(&file, inside, reach).map_err(wrong)?;
+            let axes = axes_of(&found).map_err(wrong)?;
+            Ok(Box::new(Hdf5::open(&file, "HDF5", &found, axes, home)?))
+        }
     }
-    Ok(Box::new(Hdf5::open(&file, inside, home, reach)?))
 }
 
 /// The file, also while a program writes it for readers (single writer, multiple readers).
@@ -88,18 +98,23 @@ fn open_by_name(name: &Path) -> Result<hdf5_metno::File, String> {
 }
 
 impl Hdf5 {
-    fn open(file: &hdf5_metno::File, inside: Option<&str>, home: Home, reach: Reach) -> Result<Self, SourceError> {
+    /// A file of this kind, of which these datasets are fields.
+    fn open(
+        file: &hdf5_metno::File,
+        kind: &str,
+        found: &[Found],
+        mut axes: Axes,
+        home: Home,
+    ) -> Result<Self, SourceError> {
         let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
-        let found = find::datasets(file, inside, reach).map_err(wrong)?;
-        let mut axes = axes_of(&found).map_err(wrong)?;
         let reversed = Reversed::of(&mut axes.grid);
         axes.remarks.extend(reversed.remark());
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut homes = Homes::new(file, home);
         let mut fields = Vec::new();
         let mut infos = Vec::new();
-        for found in &found {
+        for found in found {
             let home = homes.of(&found.dataset)?;
             let stored = Stored::new(&home, found)?;
             infos.push(FieldInfo {
@@ -119,7 +134,7 @@ impl Hdf5 {
         }
         let info = SourceInfo {
             name: shape::file_name(place.shown()),
-            format: remarked(format!("HDF5, {}", layouts.join(" and ")), &axes.remarks),
+            format: remarked(format!("{kind}, {}", layouts.join(" and ")), &axes.remarks),
             levels: vec![axes.grid],
             fields: infos,
             times: axes.times,
@@ -166,7 +181,7 @@ impl Source for Hdf5 {
 }
 
 /// The axes that all datasets share.
-fn axes_of(found: &[find::Found]) -> Result<Axes, String> {
+fn axes_of(found: &[Found]) -> Result<Axes, String> {
     let told = found.iter().map(|one| Ok((one.name.clone(), attributes::axes(&one.dataset, &one.shape)?)));
     Axes::of_all(&told.collect::<Result<Vec<_>, String>>()?)
         .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))

@@ -72,11 +72,7 @@ def copy(
     """
     if not isinstance(delete, bool) and delete != "unmatched":
         raise CallError(f'delete: {delete!r} is none of False, True and "unmatched"')
-    if delete is True and (include or exclude):
-        raise CallError('delete would delete what include and exclude leave out, too: say delete="unmatched" if that is meant')
     part = part_of(several(field), box, stride, level, steps, error)
-    if part and (include or exclude or follow_links or range or delete == "unmatched"):
-        raise CallError("a part of fields is named by field, box, stride, level, steps and error alone: leave out include, exclude, follow_links, range and delete")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise CallError(f"progress: {progress!r} is neither True nor a function")
     from_where = [place("sources", source) for source in places(sources)]
@@ -90,6 +86,7 @@ def copy(
             follow_links=follow_links,
             checksum=checksum,
             delete=bool(delete),
+            unmatched=delete == "unmatched",
             range=None if range is None else first_and_end(range),
             part=part,
             dry_run=dry_run,

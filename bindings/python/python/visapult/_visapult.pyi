@@ -1,6 +1,6 @@
 """The part of the package that is compiled."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, final
@@ -138,6 +138,7 @@ def copy(
     follow_links: bool,
     checksum: bool,
     delete: bool,
+    unmatched: bool,
     range: tuple[int, int | None] | None,
     part: Part | None,
     dry_run: bool,
@@ -163,14 +164,14 @@ class Share:
         *,
         write: bool = False,
         policy: str | PathLike[str] | None = None,
-        fetch: Sequence[str] = (),
+        fetch: str | Iterable[str] = (),
         rate: float | str | None = None,
         listen: str = "127.0.0.1:0",
         host: str | None = None,
     ) -> Self:
         """Shares a folder until it is closed; whoever has the URL may copy from it, and into it with ``write``.
 
-        ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names hosts whose shares it
+        ``policy`` is a file that says who may read and write what; each then has a URL of their own. ``fetch`` names a host, or several, whose shares it
         may be asked to copy from. ``listen`` is the address and port to wait on ("0.0.0.0:0" takes any port), ``host`` what others call this machine.
 
         Raises CallError for a folder or a policy that will not do, LinkError if the address cannot be had.

@@ -70,7 +70,7 @@ impl Plan<'_> {
                     paths: paths.clone(),
                     only: options.only.clone(),
                     span: options.span,
-                    part: options.part.clone(),
+                    part: options.part(),
                     to: escaped(to.path.as_os_str().as_encoded_bytes()),
                     into: *into,
                     wish: one.wish,
@@ -162,14 +162,14 @@ fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -
 }
 
 fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
-    let root = |source: &Near<'_>| match (options.span, &options.part, source) {
+    let root = |source: &Near<'_>| match (options.span, options.part(), source) {
         (None, None, _) => source.root(stop),
         (Some(span), ..) => source.root(stop)?.cut(span),
         (None, Some(part), Near::Stored(url)) => {
-            let (url, part) = ((*url).clone(), part.clone());
+            let url = (*url).clone();
             unless_stopped(stop, move || Root::stored_part(&url, &part))
         }
-        (None, Some(part), Near::Path(_)) => source.root(stop)?.part(part, Turn::default()),
+        (None, Some(part), Near::Path(_)) => source.root(stop)?.part(&part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))

@@ -80,7 +80,7 @@ impl<'a> Plan<'a> {
         into: bool,
     ) -> Result<Self, CopyError> {
         static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
-        let (only, part) = (options.only.clone(), options.part.clone());
+        let (only, part) = (options.only.clone(), options.part());
         let verb = Verb::Get { paths, only, span: options.span, part };
         let request = options.request(&fresh_job()?, verb);
         let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);

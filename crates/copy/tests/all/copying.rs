@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::time::UNIX_EPOCH;
 
-use visapult_copy::{Access, Alike, CopyError, Deed, Delete, Event, Patterns, Span};
+use visapult_copy::{Access, Alike, CopyError, CopyOptions, Deed, Delete, Event, FieldPart, Patterns, Span};
 
 use crate::shares::{awkward, done, options, run, served, shared, text, told};
 
@@ -589,4 +589,33 @@ fn a_share_whose_folder_is_another_by_now_gives_and_takes_nothing() {
         }
     });
     assert_eq!((fs::read_dir(&share).unwrap().count(), fs::read_dir(&aside).unwrap().count()), (0, 1));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_before_anything_is_looked_at() {
+    type Ask = fn(&mut CopyOptions);
+    let wrong: [(&str, Ask); 8] = [
+        ("say so (--delete-unmatched", |it| (it.wish.delete, it.only.include) = (Delete::InFolders, some())),
+        ("say so (--delete-unmatched", |it| (it.wish.delete, it.only.exclude) = (Delete::InFolders, some())),
+        ("a range is of one file", |it| (it.span, it.only.include) = (Some(FROM_5), some())),
+        ("a range is of one file", |it| (it.span, it.wish.delete) = (Some(FROM_5), Delete::InFolders)),
+        ("a part of fields", |it| (it.part, it.span) = (Some(FieldPart::default()), Some(FROM_5))),
+        ("a part of fields", |it| (it.part, it.only.exclude) = (Some(FieldPart::default()), some())),
+        ("a part of fields", |it| (it.part, it.only.follow) = (Some(FieldPart::default()), true)),
+        ("a part of fields", |it| {
+            (it.part, it.wish.delete, it.unmatched) = (Some(FieldPart::default()), Delete::InFolders, true);
+        }),
+    ];
+    for (needle, ask) in wrong {
+        let mut wanted = options(&["/not/there"], "/nor/there.zarr");
+        ask(&mut wanted);
+        let why = run(&wanted).0.unwrap_err();
+        assert!(matches!(why, CopyError::Misfit(_)) && why.to_string().contains(needle), "{why}");
+    }
+}
+
+const FROM_5: Span = Span { start: 5, end: None };
+
+fn some() -> Vec<String> {
+    vec!["*.h5".to_owned()]
 }

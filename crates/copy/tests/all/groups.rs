@@ -58,6 +58,19 @@ fn is_group(at: &Path) -> bool {
 }
 
 #[test]
+fn a_field_that_is_named_twice_is_made_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (source, group) = (dir.path().join("run.npy"), dir.path().join("part.zarr"));
+    numpy(&source, 7);
+    let mut twice = part(source.to_str().unwrap(), &group);
+    twice.part = Some(FieldPart { fields: ["run", "/run", "run"].map(str::to_owned).to_vec(), ..FieldPart::default() });
+    run(&twice).0.unwrap();
+    let mut arrays: Vec<_> = fs::read_dir(&group).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    arrays.sort();
+    assert_eq!(arrays, ["run", "x", "y", "z", "zarr.json"]);
+}
+
+#[test]
 fn what_is_interrupted_over_another_opens_as_no_group_until_all_of_it_is_there() {
     let dir = tempfile::tempdir().unwrap();
     let (to, whole) = (dir.path().join("small.zarr"), dir.path().join("whole.zarr"));

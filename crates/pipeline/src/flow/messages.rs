@@ -255,8 +255,9 @@ impl Declaration {
         if block.is_empty() || !grid.bounds().contains(&block) {
             return Err(format!("block {block} of rank {} does not lie inside the grid {}", self.rank, grid.bounds()));
         }
-        if self.name.len() > MOST_NAME || self.format.len() > MOST_NAME || self.times.len() > MOST_TIMES {
-            return Err("its name, its format or its list of times is too long".to_owned());
+        let longest = [&self.name, &self.format, &self.time_unit].into_iter().map(String::len).max();
+        if longest > Some(MOST_NAME) || self.times.len() > MOST_TIMES {
+            return Err("its name, its format, its unit of time or its list of times is too long".to_owned());
         }
         if self.steps.is_some_and(|[first, last]| first > last) {
             return Err("its steps end before they begin".to_owned());
@@ -291,6 +292,22 @@ pub fn check_name(what: &str, name: &str) -> Result<(), String> {
     }
     if name.len() > MOST_NAME {
         return Err(format!("{what} has a name of {} bytes: {MOST_NAME} are possible", name.len()));
+    }
+    Ok(())
+}
+
+/// Whether `what`, a run or something of it, can have this unit: it is shown.
+///
+/// # Errors
+/// Why not, in words.
+pub(super) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
+    if unit.len() > MOST_NAME {
+        return Err(format!("{what} has a unit of {} bytes: {MOST_NAME} are possible", unit.len()));
+    }
+    if unit.chars().any(char::is_control) {
+        return Err(format!(
+            "{what} has the unit {unit:?}, which cannot be shown: leave out tabs, ends of lines and the like"
+        ));
     }
     Ok(())
 }
@@ -363,13 +380,14 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_the_reason() {
         type Spoil = fn(&mut Declaration);
-        let wrong: [(&str, Spoil); 7] = [
+        let wrong: [(&str, Spoil); 8] = [
             ("rank 2 of 2", |it| it.rank = 2),
             ("fields", |it| it.fields.clear()),
             ("does not lie inside", |it| it.block[1][0] = 9),
             ("empty", |it| it.grid.size[2] = 0),
             ("range", |it| it.fields[0].range = Some([2.0, 1.0])),
             ("end before", |it| it.steps = Some([3, 2])),
+            ("unit of time", |it| it.time_unit = "s".repeat(MOST_NAME + 1)),
             ("numbered beyond", |it| it.steps = Some([0, MOST_STEP + 1])),
         ];
         for (expected, spoil) in wrong {

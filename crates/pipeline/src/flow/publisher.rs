@@ -16,7 +16,7 @@ use super::aloud::say;
 use super::building::Building;
 use super::door::{keep_dialling, keep_listening, trust_of, url_name};
 use super::meeting::TRACE_VARIABLE;
-use super::messages::{FlowError, check_name};
+use super::messages::{FlowError, check_name, check_unit};
 use super::shared::Shared;
 use super::steering::{Parameter, Steering};
 use super::steering_log;
@@ -159,7 +159,7 @@ impl Publisher {
 
     fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
         let shared = Arc::new(Shared::new(options, dials)?);
-        let declared = shared.declaration().check().and_then(|_| check_names(&shared.options));
+        let declared = shared.declaration().check().and_then(|_| check_words(&shared.options));
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
         Ok(Self {
@@ -406,13 +406,18 @@ impl Publisher {
     }
 }
 
-/// Programs give their names themselves; files have those that they have.
-fn check_names(options: &PublisherOptions) -> Result<(), String> {
+/// Programs give their names and units themselves; files have those that they have.
+fn check_words(options: &PublisherOptions) -> Result<(), String> {
     if !options.live {
         return Ok(());
     }
     check_name("the run", &options.name)?;
-    options.fields.iter().try_for_each(|field| check_name("a field", &field.name))
+    check_unit("the grid", &options.grid.unit)?;
+    check_unit("the time", &options.time_unit)?;
+    options.fields.iter().try_for_each(|field| {
+        check_name("a field", &field.name)?;
+        check_unit(&format!("field {}", field.name), &field.unit)
+    })
 }
 
 /// Where a paused program waits.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use visapult_volume::StepIndex;
 
-use super::messages::{MOST_NAME, check_name};
+use super::messages::{MOST_NAME, check_name, check_unit};
 
 /// Most parameters of a simulation.
 pub(super) const MOST_PARAMETERS: usize = 64;
@@ -123,9 +123,7 @@ impl Parameter {
     /// What does not fit, in words.
     pub fn check(&self) -> Result<(), String> {
         check_name("a parameter", &self.name)?;
-        if self.unit.len() > MOST_NAME {
-            return Err(format!("the unit of parameter {} is longer than {MOST_NAME} bytes", self.name));
-        }
+        check_unit(&format!("parameter {}", self.name), &self.unit)?;
         if !(self.least.is_finite() && self.most.is_finite() && self.least <= self.most) {
             return Err(format!("parameter {} has no range: {} to {}", self.name, self.least, self.most));
         }

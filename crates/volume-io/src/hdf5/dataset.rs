@@ -108,7 +108,7 @@ impl Stored {
 /// Type, scale and missing value of a dataset, in the machine's byte order.
 fn encoding(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
-    let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0);
+    let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0 && !is_netcdf_default(dataset, kind, *fill));
     let is_whole = |name: &str| attributes::is_whole(dataset, name);
     let scalar = match scalar(kind) {
         ScalarType::F16 if !is_half(dtype) => ScalarType::F32,
@@ -149,6 +149,17 @@ fn is_half(dtype: &Datatype) -> bool {
 pub(super) fn own_fill(dataset: &Dataset) -> Option<f64> {
     let created = dataset.create_plist().ok()?;
     (created.fill_value_defined() == FillValue::UserDefined).then(|| created.fill_value_as::<f64>())?
+}
+
+/// Whether it is what the netCDF library gives every variable of one byte: in those all values are of use, and without an attribute none is missing
+/// (netCDF User's Guide, "Fill Values").
+fn is_netcdf_default(dataset: &Dataset, kind: &TypeDescriptor, fill: f64) -> bool {
+    let is_default = match kind {
+        TypeDescriptor::Unsigned(IntSize::U1) => fill == 255.0,
+        TypeDescriptor::Integer(IntSize::U1) => fill == -127.0,
+        _ => false,
+    };
+    is_default && dataset.file().is_ok_and(|file| file.attr("_NCProperties").is_ok())
 }
 
 /// How the library hands values of a type out.

@@ -41,6 +41,13 @@ impl Shape {
         Ok(found)
     }
 
+    /// Of values in the order of steps, where there are some, z, y, x.
+    pub(super) fn in_order(size: [usize; 3], steps: Option<u64>) -> Self {
+        let space = [2, 1, 0].map(Role::Space);
+        let roles = steps.map(|_| Role::Step).into_iter().chain(space).collect();
+        Self { steps: steps.unwrap_or(1), size, roles }
+    }
+
     /// Of values one after the other.
     pub(super) fn line(length: usize) -> Self {
         Self { steps: 1, size: [length, 1, 1], roles: vec![Role::Space(0)] }

@@ -1,9 +1,10 @@
-//! VTKHDF files of the type `OverlappingAMR`: cell values on levels of boxes, as one grid for each level.
+//! VTKHDF files: of the type `OverlappingAMR`, cell values on levels of boxes, as one grid for each level; and `ImageData`, one grid (`image`).
 //!
 //! Layout: VTKHDF File Format, "Overlapping AMR" and "Temporal OverlappingAMR" (docs.vtk.org). Values between levels are made by [`crate::amr`].
 
 mod contents;
 mod domain;
+mod image;
 mod level;
 mod steps;
 mod values;
@@ -12,9 +13,9 @@ use hdf5_metno::{File, Group};
 use visapult_volume::StepSpan;
 
 use super::attributes;
-use super::find::{self, Reach};
+use super::find::{self, Found, Reach};
 use super::home::{Home, Homes};
-use crate::axes::remarked;
+use crate::axes::{Axes, remarked};
 use crate::{ReadRequest, Source, SourceError, SourceInfo, amr, shape};
 use contents::{Contents, ROOT};
 use domain::Level;
@@ -22,7 +23,7 @@ use level::StoredLevel;
 use steps::{LevelSteps, Steps};
 use values::Field;
 
-/// What `Type` says of such a file.
+/// What `Type` says of refined cells.
 const TYPE: &str = "OverlappingAMR";
 
 /// An open file of adaptively refined cells.
@@ -35,15 +36,40 @@ pub(super) struct Overlapping {
     fields: Vec<Field>,
 }
 
-/// The group of adaptively refined cells that `inside` names, or that the file holds if it names none.
-pub(super) fn root(file: &File, inside: Option<&str>, reach: Reach) -> Option<Group> {
+/// The group of a file, by what is in it.
+pub(super) enum Root {
+    /// Adaptively refined cells.
+    Overlapping(Group),
+    /// One grid, of which what is named below the group is meant.
+    Image(Group, String),
+}
+
+/// The group that `inside` names, or something in it, or that the file holds if it names nothing.
+pub(super) fn root(file: &File, inside: Option<&str>, reach: Reach) -> Option<Root> {
     let inside = inside.unwrap_or_default().trim_matches('/');
-    let is_meant = inside.is_empty() || inside == ROOT;
+    let (first, below) = inside.split_once('/').unwrap_or((inside, ""));
+    let is_meant = first.is_empty() || first == ROOT;
     if !is_meant || (reach == Reach::File && find::check_way(file, ROOT).is_err()) {
         return None;
     }
     let group = file.group(ROOT).ok()?;
-    (attributes::text(&group, "Type")? == TYPE).then_some(group)
+    let is_of_image = below.is_empty() || image::GROUPS.contains(&below.split('/').next().unwrap_or_default());
+    match attributes::text(&group, "Type")?.as_str() {
+        TYPE if below.is_empty() => Some(Root::Overlapping(group)),
+        image::TYPE if is_of_image => Some(Root::Image(group, below.to_owned())),
+        _ => None,
+    }
+}
+
+/// The fields of an image that `meant` names below `root`, a group of `file` of so many bytes, and where they are.
+pub(super) fn image_fields(
+    file: &File,
+    root: &Group,
+    meant: &str,
+    reach: Reach,
+    length: u64,
+) -> Result<(Vec<Found>, Axes), String> {
+    image::fields(&Contents { file, root, reach, length }, meant)
 }
 
 impl Overlapping {

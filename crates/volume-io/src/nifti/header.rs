@@ -4,7 +4,7 @@
 
 use visapult_volume::{Centering, Grid, ScalarType};
 
-use super::orientation::Orientation;
+use super::orientation::{self, Orientation};
 use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 
@@ -13,6 +13,9 @@ pub(super) const LONGEST: usize = 540;
 
 /// Steps for which times are listed; a longer series has none.
 const MAX_TIMES: u64 = 1 << 20;
+
+/// Part of a distance by which pixdim and the sform may differ and mean the same.
+const ROUNDING: f64 = 1e-4;
 
 /// What a header says.
 #[derive(Debug)]
@@ -25,6 +28,8 @@ pub(super) struct Header {
     pub(super) offset: u64,
     pub(super) name: String,
     spacing: [f64; 3],
+    /// pixdim says other distances than the sform, which counts.
+    is_respaced: bool,
     step_time: f64,
     first_time: f64,
     units: u8,
@@ -109,12 +114,15 @@ impl Header {
         let scaled = parts.slope != 0.0 && parts.slope.is_finite() && parts.intercept.is_finite();
         let (slope, intercept) = if scaled { (parts.slope, parts.intercept) } else { (1.0, 0.0) };
         let scalar = scalar_of(parts.datatype)?;
-        let spacing = std::array::from_fn(|axis| {
+        let told: [f64; 3] = std::array::from_fn(|axis| {
             let distance = parts.pixdim[axis + 1].abs();
             if distance > 0.0 { distance } else { 1.0 }
         });
         let affine = parts.sform.or_else(|| parts.qform.map(|q| q.affine(&parts.pixdim)));
         let orientation = affine.as_ref().and_then(Orientation::of);
+        // Where the sform says the positions, it says the distances, too: pixdim is what the qform is made of.
+        let columns = parts.sform.filter(|_| orientation.is_some()).map(|rows| orientation::column_lengths(&rows));
+        let spacing = columns.filter(|columns| differ(columns, &told)).unwrap_or(told);
         let is_placed = orientation.is_some_and(|orientation| !orientation.is_tilted);
         Ok(Self {
             version: parts.version,
@@ -124,6 +132,7 @@ impl Header {
             offset: parts.offset as u64,
             name: parts.name,
             spacing,
+            is_respaced: spacing != told,
             step_time: parts.pixdim[4],
             first_time: parts.first_time,
             units: parts.units,
@@ -152,6 +161,12 @@ impl Header {
             grid.origin = [0.0; 3];
         }
         (grid, reversed)
+    }
+
+    /// What is told of its axes, beside what runs backwards.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let respaced = self.is_respaced.then(|| "spacing is that of the sform, which pixdim contradicts".to_owned());
+        self.orientation.remarks().into_iter().chain(respaced).collect()
     }
 
     pub(super) fn times(&self) -> Vec<f64> {
@@ -188,6 +203,11 @@ struct Parts {
     sform: Option<[[f64; 4]; 3]>,
     name: String,
     order: ByteOrder,
+}
+
+/// Whether distances are others by more than rounding.
+fn differ(distances: &[f64; 3], told: &[f64; 3]) -> bool {
+    distances.iter().zip(told).any(|(distance, told)| (distance - told).abs() > ROUNDING * distance)
 }
 
 fn check_magic(magic: &[u8]) -> Result<(), String> {

@@ -23,10 +23,8 @@ impl Orientation {
 
     /// That of the map from samples to coordinates, by its rows: the nearest, where axes are tilted. `None` where it makes no sense.
     pub(super) fn of(rows: &[[f64; 4]; 3]) -> Option<Self> {
-        let along = |axis: usize, space: usize| {
-            let length = rows.iter().map(|row| row[axis] * row[axis]).sum::<f64>().sqrt();
-            rows[space][axis] / length
-        };
+        let lengths = column_lengths(rows);
+        let along = |axis: usize, space: usize| rows[space][axis] / lengths[axis];
         let fit = |axes: &[usize; 3]| (0..3).map(|space| along(axes[space], space).abs()).sum::<f64>();
         if !ORDERS.iter().map(fit).chain(rows.map(|row| row[3])).all(f64::is_finite) {
             return None;
@@ -69,6 +67,11 @@ impl Orientation {
             self.is_tilted.then(|| "axes are tilted: each is shown along the nearest of x, y, z, from 0 on".to_owned());
         exchanged.into_iter().chain(tilted).collect()
     }
+}
+
+/// Distances between samples along the axes of the file, of the map from samples to coordinates.
+pub(super) fn column_lengths(rows: &[[f64; 4]; 3]) -> [f64; 3] {
+    std::array::from_fn(|axis| rows.iter().map(|row| row[axis] * row[axis]).sum::<f64>().sqrt())
 }
 
 #[cfg(test)]

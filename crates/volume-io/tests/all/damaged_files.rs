@@ -181,8 +181,10 @@ fn damaged_hdf5_files_are_survived() {
 }
 
 #[test]
-fn damaged_files_of_adaptive_grids_are_survived() {
-    for source in ["hdf5/amr.h5", "hdf5/amr_packed.vtkhdf", "hdf5/amr_swapped.vtkhdf"] {
+fn damaged_vtkhdf_files_are_survived() {
+    for source in
+        ["hdf5/amr.h5", "hdf5/amr_packed.vtkhdf", "hdf5/amr_swapped.vtkhdf", "hdf5/image.vtkhdf", "hdf5/image_cells.h5"]
+    {
         survives(source, 500);
     }
 }

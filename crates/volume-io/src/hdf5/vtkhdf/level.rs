@@ -77,7 +77,7 @@ impl StoredLevel {
 }
 
 /// Names of the arrays of a group, if it is there.
-fn names(contents: &Contents<'_>, path: &str) -> Result<Vec<String>, String> {
+pub(super) fn names(contents: &Contents<'_>, path: &str) -> Result<Vec<String>, String> {
     let Some(group) = contents.group(path)? else { return Ok(Vec::new()) };
     let links = find::links(&group).map_err(|problem| format!("group '{ROOT}/{path}': {problem}"))?;
     let within =
@@ -109,7 +109,7 @@ pub(super) fn no_field(contents: &Contents<'_>, levels: &[StoredLevel]) -> Strin
 }
 
 /// Some of these names, each once.
-fn listed(mut names: Vec<String>) -> String {
+pub(super) fn listed(mut names: Vec<String>) -> String {
     for name in &mut names {
         *name = name.chars().filter(|c| !c.is_control()).take(MAX_REPEATED).collect();
     }

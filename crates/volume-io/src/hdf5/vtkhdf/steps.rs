@@ -26,30 +26,36 @@ pub(super) struct LevelSteps {
     pub(super) first: HashMap<String, Vec<u64>>,
 }
 
+/// The time of each step; none where the file has no steps.
+pub(super) fn times(contents: &Contents<'_>) -> Result<Option<Vec<f64>>, String> {
+    let Some(group) = contents.group("Steps")? else { return Ok(None) };
+    let count = attributes::number(&group, "NSteps").unwrap_or(-1.0);
+    if !(1.0..=MAX_STEPS as f64).contains(&count) || count.fract() != 0.0 {
+        return Err(format!("its group '{ROOT}/Steps' has the NSteps {count}: 1 to {MAX_STEPS} are possible"));
+    }
+    let times = contents.numbers("Steps/Values")?.unwrap_or_default();
+    if times.len() as f64 != count {
+        return Err(format!(
+            "its dataset '{ROOT}/Steps/Values' has {} times for {count} steps: write it again",
+            times.len()
+        ));
+    }
+    Ok(Some(times))
+}
+
 impl Steps {
     /// Of a file of these levels.
     pub(super) fn of(contents: &Contents<'_>, levels: &[StoredLevel]) -> Result<Self, String> {
-        let Some(group) = contents.group("Steps")? else {
+        let Some(times) = times(contents)? else {
             let of_level = |level: &StoredLevel| LevelSteps {
                 boxes: vec![Range { start: 0, end: level.boxes.len() }],
                 first: level.arrays.iter().map(|array| (array.name.clone(), vec![0])).collect(),
             };
             return Ok(Self { times: Vec::new(), levels: levels.iter().map(of_level).collect() });
         };
-        let count = attributes::number(&group, "NSteps").unwrap_or(-1.0);
-        if !(1.0..=MAX_STEPS as f64).contains(&count) || count.fract() != 0.0 {
-            return Err(format!("its group '{ROOT}/Steps' has the NSteps {count}: 1 to {MAX_STEPS} are possible"));
-        }
-        let count = count as usize;
-        let times = contents.numbers("Steps/Values")?.unwrap_or_default();
-        if times.len() != count {
-            return Err(format!(
-                "its dataset '{ROOT}/Steps/Values' has {} times for {count} steps: write it again",
-                times.len()
-            ));
-        }
-        let of_level = |(number, level)| LevelSteps::of(contents, number, level, count);
-        Ok(Self { times, levels: levels.iter().enumerate().map(of_level).collect::<Result<_, _>>()? })
+        let of_level = |(number, level)| LevelSteps::of(contents, number, level, times.len());
+        let levels = levels.iter().enumerate().map(of_level).collect::<Result<_, _>>()?;
+        Ok(Self { times, levels })
     }
 
     /// Boxes of all levels in each step.

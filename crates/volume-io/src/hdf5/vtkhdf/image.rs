@@ -1,0 +1,161 @@
+//! VTKHDF files of the type `ImageData`: arrays that belong to the points or to the cells of one grid.
+//!
+//! Layout: VTKHDF File Format, "ImageData" and "Temporal ImageData" (docs.vtk.org). The arrays are datasets as in any other HDF5 file; the group
+//! tells where they are.
+
+use visapult_volume::Centering;
+
+use super::contents::{Contents, ROOT, three};
+use super::level::{listed, names};
+use super::steps;
+use crate::axes::Axes;
+use crate::hdf5::attributes;
+use crate::hdf5::find::{self, Found, Shape};
+use crate::shape;
+
+/// What `Type` says of such a file.
+pub(super) const TYPE: &str = "ImageData";
+/// What arrays are in, by what they belong to.
+pub(super) const GROUPS: [&str; 2] = ["PointData", "CellData"];
+/// How far a direction may be off an axis.
+const TOLERANCE: f64 = 1e-6;
+
+/// Where the points are, and when.
+struct Image {
+    /// First and last point along x, y, z.
+    extent: [[i64; 2]; 3],
+    /// Of point 0, which need not be one of them.
+    origin: [f64; 3],
+    spacing: [f64; 3],
+    /// Whether each axis runs backwards; `None` where they lie between those of space.
+    is_backwards: Option<[bool; 3]>,
+    /// `None` where the file has no steps.
+    times: Option<Vec<f64>>,
+}
+
+/// The arrays that `meant` names below the root and that are fields, and where they are: `meant` is a group or an array in it, or nothing for what there is.
+pub(super) fn fields(contents: &Contents<'_>, meant: &str) -> Result<(Vec<Found>, Axes), String> {
+    contents.check_version()?;
+    let image = Image::of(contents)?;
+    let (group, array) = meant.split_once('/').unwrap_or((meant, ""));
+    let mut left_out = Vec::new();
+    let mut chosen: Option<(&str, Vec<Found>)> = None;
+    for of in GROUPS.into_iter().filter(|of| group.is_empty() || *of == group) {
+        if chosen.is_some() {
+            if !names(contents, of)?.is_empty() {
+                left_out.push(format!("{of} (add ':/{ROOT}/{of}' to the file's name)"));
+            }
+            continue;
+        }
+        let mut found = Vec::new();
+        for name in names(contents, of)?.into_iter().filter(|name| array.is_empty() || name == array) {
+            match image.field(contents, of, &name) {
+                Ok(field) => found.push(field),
+                Err(problem) => left_out.push(format!("{name} ({problem})")),
+            }
+        }
+        chosen = (!found.is_empty()).then_some((of, found));
+    }
+    let there = if left_out.is_empty() {
+        "it has no arrays".to_owned()
+    } else {
+        format!("there are {}", listed(left_out.clone()))
+    };
+    let (of, found) = chosen.ok_or_else(|| {
+        let [nx, ny, nz] = image.size("PointData");
+        format!("nothing in '{ROOT}/{meant}' is a number for each of its {nx} x {ny} x {nz} points, or for each cell between them: {there}")
+    })?;
+    let mut axes = image.axes(of);
+    if !left_out.is_empty() {
+        axes.remarks.push(format!("not read: {}", listed(left_out)));
+    }
+    Ok((found, Axes::of_all(&[(of.to_owned(), axes)])?))
+}
+
+impl Image {
+    fn of(contents: &Contents<'_>) -> Result<Self, String> {
+        let root = contents.root;
+        let missing =
+            |name: &str, what: &str| format!("its group '{ROOT}' has no attribute {name} of {what}: write it again");
+        let numbers: Option<[f64; 6]> =
+            attributes::values(root, "WholeExtent").and_then(|numbers| numbers.try_into().ok());
+        let whole = |numbers: &[f64; 6]| numbers.iter().all(|number| number.fract() == 0.0 && number.abs() < 1e15);
+        let numbers = numbers.filter(whole).ok_or_else(|| missing("WholeExtent", "six whole numbers"))?;
+        let extent = [0, 2, 4].map(|at| [numbers[at] as i64, numbers[at + 1] as i64]);
+        if extent.iter().any(|[first, last]| last < first) {
+            return Err(format!("its WholeExtent {numbers:?} has no points: write it again"));
+        }
+        let direction = attributes::values(root, "Direction").unwrap_or_default();
+        Ok(Self {
+            extent,
+            origin: contents.origin()?,
+            spacing: three(root, "Spacing").ok_or_else(|| missing("Spacing", "three numbers"))?,
+            is_backwards: if direction.is_empty() { Some([false; 3]) } else { backwards(&direction) },
+            times: steps::times(contents)?,
+        })
+    }
+
+    /// Samples of the arrays of a group: there is one layer of cells where there is one of points.
+    fn size(&self, of: &str) -> [usize; 3] {
+        self.extent.map(|[first, last]| {
+            let apart = usize::try_from(last - first).unwrap_or(usize::MAX);
+            if of == "CellData" { apart.max(1) } else { apart.saturating_add(1) }
+        })
+    }
+
+    /// An array of one number for each point or cell, or else what it is.
+    fn field(&self, contents: &Contents<'_>, of: &str, name: &str) -> Result<Found, String> {
+        let path = format!("{of}/{name}");
+        let dataset = contents.dataset(&path)?.ok_or("no array")?;
+        find::check_numeric(&dataset)?;
+        let size @ [nx, ny, nz] = self.size(of);
+        let steps = self.times.as_ref().map(Vec::len);
+        let wanted: Vec<usize> = steps.into_iter().chain([nz, ny, nx]).collect();
+        let dims = dataset.shape();
+        if dims != wanted {
+            return Err(match dims.strip_prefix(wanted.as_slice()) {
+                Some(&[across]) => format!("{across} components"),
+                _ => format!("of shape {dims:?}, not {wanted:?}"),
+            });
+        }
+        shape::steps_and_size(&dims.iter().map(|n| *n as u64).collect::<Vec<_>>())?;
+        // Steps of an array may be shared or exchanged.
+        let offsets = contents.whole_numbers(&format!("Steps/{of}Offsets/{name}"), 1)?;
+        if offsets.is_some_and(|offsets| !offsets.iter().copied().eq(0..wanted[0] as i64)) {
+            return Err("its steps are not one after the other".to_owned());
+        }
+        let shape = Shape::in_order(size, steps.map(|steps| steps as u64));
+        Ok(Found { name: name.to_owned(), path: format!("{ROOT}/{path}"), dataset, shape })
+    }
+
+    /// Where the samples of the arrays of a group are.
+    fn axes(&self, of: &str) -> Axes {
+        let mut axes = Axes::of_size(self.size(of));
+        let is_of_cells = of == "CellData";
+        axes.grid.centering = if is_of_cells { Centering::Cell } else { Centering::Point };
+        axes.grid.spacing = self.spacing;
+        match self.is_backwards {
+            Some(is_backwards) => {
+                for (axis, is_backwards) in is_backwards.into_iter().enumerate() {
+                    let [first, last] = self.extent[axis];
+                    let spacing = if is_backwards { -self.spacing[axis] } else { self.spacing[axis] };
+                    let centre = if is_of_cells && last > first { 0.5 } else { 0.0 };
+                    axes.grid.spacing[axis] = spacing;
+                    axes.grid.origin[axis] = self.origin[axis] + spacing * (first as f64 + centre);
+                }
+            }
+            None => {
+                axes.remarks.push("axes are turned (Direction): each is shown as it is stored, from 0 on".to_owned())
+            }
+        }
+        axes.times = self.times.clone().unwrap_or_default();
+        axes
+    }
+}
+
+/// Whether each axis runs backwards, by a matrix whose columns are the directions of x, y, z.
+fn backwards(direction: &[f64]) -> Option<[bool; 3]> {
+    let rows = direction.as_chunks::<3>().0;
+    let is_along = |axis: usize| (0..3).all(|row| (rows[row][axis].abs() - f64::from(row == axis)).abs() < TOLERANCE);
+    (direction.len() == 9 && (0..3).all(is_along)).then(|| std::array::from_fn(|axis| rows[axis][axis] < 0.0))
+}
