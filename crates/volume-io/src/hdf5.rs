@@ -94,6 +94,7 @@ impl Hdf5 {
         let found = find::datasets(file, inside, reach).map_err(wrong)?;
         let mut axes = axes_of(&found).map_err(wrong)?;
         let reversed = Reversed::of(&mut axes.grid);
+        reversed.turn_along(&mut axes.along);
         axes.remarks.extend(reversed.remark());
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut homes = Homes::new(file, home);
@@ -124,6 +125,8 @@ impl Hdf5 {
             fields: infos,
             times: axes.times,
             time_unit: axes.time_unit,
+            calendar: axes.calendar,
+            along: axes.along,
             live: false,
         };
         Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, fields, reversed })
