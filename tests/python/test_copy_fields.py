@@ -1,5 +1,6 @@
 """`visapult copy --field ... --box ...`: parts of fields, made by the share, held against NumPy, h5py and zarr-python reading source and copy."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -59,6 +60,121 @@ def test_a_box_at_a_stride_of_some_steps_is_what_numpy_cuts_out(shared: tuple[Pa
     # The viewer's own reader takes it, too.
     info = run("info", tmp_path / "small.zarr")
     assert "50 x 33 x 67" in info.stdout.replace("×", "x"), info.stdout
+
+
+def write_scales(path: Path, values: np.ndarray, scales: dict[str, tuple[list[float], dict[str, str]]]) -> None:
+    """A field `v` with coordinates as netCDF-4 has them; an axis without values has a name alone."""
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("v", data=values)
+        for place, (name, (along, attributes)) in enumerate(scales.items()):
+            data.dims[place].label = name
+            if along:
+                file[name] = np.array(along, float)
+                file[name].attrs.update(attributes)
+                file[name].make_scale(name)
+                data.dims[place].attach_scale(file[name])
+
+
+@pytest.mark.parametrize("calendar", ["noleap", "360_day", "standard"])
+def test_times_keep_their_calendar(calendar: str, tmp_path: Path) -> None:
+    unit = {"units": "days since 1900-01-01", "calendar": calendar}
+    field = values((4, 2, 3, 4), "f4")
+    write_scales(tmp_path / "cal.nc", field, {"time": ([0, 59, 60, 365], unit), "z": ([], {}), "y": ([], {}), "x": ([], {})})
+    first = part(tmp_path / "cal.nc", tmp_path / "one.zarr", "--steps", "1:")
+    again = part(tmp_path / "one.zarr", tmp_path / "two.zarr", "--steps", "1:")
+    for group, times in [(first, [59, 60, 365]), (again, [60, 365])]:
+        np.testing.assert_array_equal(group["time"][:], times)
+        assert dict(group["time"].attrs) == {"axis": "T", **unit}
+
+
+def test_coordinates_are_those_of_the_source_cut_as_the_values_are(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((5, 4, 6), "f4")
+    heights, north, east = [0.0, 1.0, 2.0, 4.0, 8.0], [30.0, 10.0, -10.0, -30.0], [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    lev = (heights, {"units": "m", "positive": "up"})
+    degrees = {"lat": (north, {"units": "degrees_north"}), "lon": (east, {"units": "degrees_east"})}
+    write_scales(folder / "run.nc", field, {"lev": lev, **degrees})
+    turned = field[:, ::-1]
+    for source, to, arguments, cut in [
+        (f"{url}/run.nc", "whole.zarr", ["--stride", "1"], np.s_[:, :, :]),
+        (f"{url}/run.nc", "cut.zarr", ["--box", "1:5,1:,:", "--stride", "2,2,3"], np.s_[1:5:2, 1::2, ::3]),
+        (tmp_path / "whole.zarr", "again.zarr", ["--box", "4,:,2:"], np.s_[4:5, :, 2:]),
+    ]:
+        group = part(source, tmp_path / to, *arguments)
+        np.testing.assert_array_equal(group["v"][:], turned[cut])
+        for axis, along, place in [("z", heights, 0), ("y", north[::-1], 1), ("x", east, 2)]:
+            np.testing.assert_array_equal(group[axis][:], np.array(along)[cut[place]], err_msg=f"{to} {axis}")
+        assert [group[axis].attrs["units"] for axis in "zyx"] == ["m", "degrees_north", "degrees_east"]
+        assert group["z"].attrs["positive"] == "up"
+
+
+def test_means_lie_between_the_samples_of_the_source(tmp_path: Path) -> None:
+    heights = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
+    write_scales(tmp_path / "run.nc", values((9, 4, 4), "f4"), {"z": (heights, {"units": "m"}), "y": ([], {}), "x": ([], {})})
+    made = part(tmp_path / "run.nc", tmp_path / "half.zarr", "--level", "1", "--box", "1:,:,:")
+    np.testing.assert_array_equal(made["z"][:], [3, 12, 48, 160])
+
+
+def test_what_is_downwards_stays_so_and_is_the_same_grid_again(tmp_path: Path) -> None:
+    depths = {"depth": ([0.0, 1.0, 2.0, 3.0], {"units": "m", "positive": "down"})}
+    field = values((4, 3, 5), "f4")
+    write_scales(tmp_path / "sea.nc", field, depths | {"y": ([0.0, 1.0, 2.0], {"units": "m"}), "x": ([0.0, 1.0, 2.0, 3.0, 4.0], {"units": "m"})})
+    group = part(tmp_path / "sea.nc", tmp_path / "sea.zarr", "--stride", "1")
+    np.testing.assert_array_equal(group["v"][:], field[::-1])
+    np.testing.assert_array_equal(group["z"][:], [3, 2, 1, 0])
+    assert dict(group["z"].attrs) == {"axis": "Z", "units": "m", "long_name": "depth", "positive": "down"}
+    grids = [json.loads(run("info", "--json", tmp_path / name).stdout)["levels"] for name in ("sea.nc", "sea.zarr")]
+    assert grids[0] == grids[1]
+
+
+def test_an_axis_of_which_nothing_is_known_has_no_coordinates_and_that_is_said(tmp_path: Path) -> None:
+    field = values((3, 4, 5), "f4")
+    east = {"y": ([], {}), "x": ([0.0, 2.0, 4.0, 6.0, 8.0], {"units": "km"})}
+    write_scales(tmp_path / "run.nc", field, {"z": ([], {}), **east})
+    done = copy(tmp_path / "run.nc", tmp_path / "copy.zarr", "--stride", "2")
+    assert (done.code, len(done.stderr.splitlines())) == (0, 1), done.stderr
+    assert "; without coordinates along z, y, of which the source has none" in done.stderr
+    group = opened(tmp_path / "copy.zarr")
+    assert sorted(group) == ["v", "x"] and group["v"].metadata.dimension_names == ("z", "y", "x")
+    np.testing.assert_array_equal(group["x"][:], [0, 4, 8])
+    # A map has no z of which anything could be said.
+    write_scales(tmp_path / "map.nc", field, {"time": ([0.0, 1.0, 2.0], {}), "y": ([0.0, 1.0, 2.0, 3.0], {"units": "km"}), "x": east["x"]})
+    done = copy(tmp_path / "map.nc", tmp_path / "map.zarr", "--stride", "1")
+    assert "without coordinates" not in done.stderr and sorted(opened(tmp_path / "map.zarr")) == ["time", "v", "x", "y"]
+
+
+def test_an_array_of_a_group_is_copied_with_the_coordinates_of_that(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    field = values((3, 4, 5), "f4")
+    group = zarr.open_group(str(folder / "grp.zarr"), mode="w")
+    axes = {"z": [0.0, 1.0, 5.0], "y": [9.0, 6.0, 3.0, 0.0], "x": [0.0, 1.0, 2.0, 3.0, 4.0]}
+    for name in ("p", "q"):
+        group.create_array(name, shape=field.shape, dtype="f4", dimension_names=list(axes))[:] = field
+    for name, along in axes.items():
+        group.create_array(name, shape=(len(along),), dtype="f8", dimension_names=[name], attributes={"units": "m"})[:] = np.array(along)
+    (folder / "link").symlink_to("grp.zarr/q")
+    sources: list[tuple[object, list[object]]] = [(folder / "grp.zarr", ["--field", "q"]), (folder / "grp.zarr/q", []), (f"{url}/grp.zarr/q", []), (f"{url}/link", [])]
+    for number, (source, arguments) in enumerate(sources):
+        copied = part(source, tmp_path / f"{number}.zarr", "--box", ":,0:2,:", *arguments)
+        [name] = [name for name in copied if name not in axes]
+        np.testing.assert_array_equal(copied[name][:], field[:, ::-1][:, 0:2], err_msg=str(source))
+        np.testing.assert_array_equal(copied["y"][:], [0, 3])
+        np.testing.assert_array_equal(copied["z"][:], axes["z"])
+    # A share of the array alone gives nothing beside it.
+    with sharing(folder / "grp.zarr/q") as share:
+        copied = part(share.url, tmp_path / "alone.zarr", "--box", ":,0:2,:")
+        np.testing.assert_array_equal(copied["q"][:], field[:, 0:2])
+
+
+def test_values_of_cells_stay_values_of_cells(tmp_path: Path) -> None:
+    values((4, 6, 8), "f4").tofile(tmp_path / "cells.raw")
+    sidecar = {"file": "cells.raw", "size": [8, 6, 4], "type": "f32", "centering": "cell", "spacing": [1, 2, 3], "origin": [0.5, 1, 1.5], "unit": "m"}
+    (tmp_path / "cells.json").write_text(json.dumps(sidecar))
+    assert part(tmp_path / "cells.json", tmp_path / "cells.zarr", "--stride", "1")["cells"].attrs["centering"] == "cell"
+    grids = [json.loads(run("info", "--json", tmp_path / name).stdout)["levels"] for name in ("cells.json", "cells.zarr")]
+    assert grids[0] == grids[1]
+    boxes = [[line for line in run("info", tmp_path / name).stdout.splitlines() if "box" in line] for name in ("cells.json", "cells.zarr")]
+    assert boxes[0] == boxes[1] and "8 x 12 x 12 m" in boxes[0][0]
 
 
 @pytest.mark.parametrize("kind", ["u1", "i1", "u2", "i2", "f2", "f4"])

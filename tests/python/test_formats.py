@@ -179,6 +179,85 @@ def test_a_first_axis_of_three_that_is_time_is_steps_in_hdf5(time: str, unit: st
         assert shown[0].max() > 50 and all(np.array_equal(picture, shown[0]) for picture in shown)
 
 
+# Maps as models name their axes, and what is said of those.
+MAPS: dict[str, dict[str, tuple[dict[str, str], list[float]]]] = {
+    "time, j, i": {"time": ({"units": "hours since 2001-01-01"}, [0, 6, 24]), "j": ({}, []), "i": ({}, [])},
+    "Time, south_north, west_east": {"Time": ({}, []), "south_north": ({}, []), "west_east": ({}, [])},
+    "time, rlat, rlon": {
+        "time": ({}, [0, 6, 24]),
+        "rlat": ({"standard_name": "grid_latitude", "units": "degrees"}, [1, 2, 3, 4]),
+        "rlon": ({"standard_name": "grid_longitude", "units": "degrees"}, [1, 2, 3, 4, 5, 6]),
+    },
+    "valid_time, latitude, longitude": {
+        "valid_time": ({"standard_name": "time", "units": "hours since 2001-01-01"}, [0, 6, 24]),
+        "latitude": ({"units": "degrees_north"}, [4, 3, 2, 1]),
+        "longitude": ({"units": "degrees_east"}, [1, 2, 3, 4, 5, 6]),
+    },
+}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("axes", MAPS)
+def test_zarr_has_steps_of_maps_as_hdf5_has_them(axes: str, version: Literal[2, 3], tmp_path: Path) -> None:
+    values = np.random.default_rng(3).random((3, 4, 6)).astype(np.float32)
+    group = zarr.open_group(str(tmp_path / "run.zarr"), mode="w", zarr_format=version)
+
+    def store(name: str, stored: np.ndarray, named: list[str], attributes: dict[str, str]) -> None:
+        array = group.create_array(name, shape=stored.shape, dtype=stored.dtype, dimension_names=named if version == 3 else None)
+        array[:] = stored
+        array.attrs.update(attributes if version == 3 else attributes | {"_ARRAY_DIMENSIONS": named})
+
+    names = list(MAPS[axes])
+    store("tas", values, names, {})
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        data = file.create_dataset("tas", data=values)
+        for place, (name, (attributes, told)) in enumerate(MAPS[axes].items()):
+            if told:
+                store(name, np.array(told, float), [name], attributes)
+                file[name] = np.array(told, float)
+                file[name].attrs.update(attributes)
+                file[name].make_scale(name)
+                data.dims[place].attach_scale(file[name])
+            data.dims[place].label = name
+    zarr_told, hdf5_told = (json.loads(run("info", "--json", tmp_path / name).stdout) for name in ("run.zarr", "run.nc"))
+    assert (zarr_told["levels"][0]["size"], zarr_told["steps"]) == ([6, 4, 1], [0, 2])
+    for told in ("levels", "steps", "times", "time_unit"):
+        assert zarr_told[told] == hdf5_told[told], told
+
+
+@pytest.mark.parametrize("missing", ["NaT", "_FillValue"])
+def test_a_time_that_is_missing_is_no_time(missing: str, tmp_path: Path) -> None:
+    none = np.iinfo("i8").min if missing == "NaT" else -999
+    times = np.array([0, none, 12], "i8")
+    attributes: dict[str, Any] = {"units": "hours since 2001-01-01"} | ({} if missing == "NaT" else {"_FillValue": -999})
+    group = zarr.open_group(str(tmp_path / "run.zarr"), mode="w", zarr_format=3)
+    group.create_array("v", shape=(3, 4, 5, 6), dtype="f4", dimension_names=["time", "z", "y", "x"])
+    stored = group.create_array("time", shape=(3,), dtype="i8", dimension_names=["time"], attributes=attributes)
+    stored[:] = times
+    with h5py.File(tmp_path / "run.nc", "w") as file:
+        data = file.create_dataset("v", shape=(3, 4, 5, 6), dtype="f4")
+        file["time"] = times
+        for name, value in attributes.items():
+            file["time"].attrs[name] = np.int64(value) if name == "_FillValue" else value
+        file["time"].make_scale("time")
+        data.dims[0].attach_scale(file["time"])
+    for name in ("run.zarr", "run.nc"):
+        told = run("info", tmp_path / name).stdout
+        assert "the time of step 1 is NaN, so that steps are counted" in told and "times" not in told, told
+
+
+def test_a_single_plane_is_where_its_coordinate_says(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "plane.nc", "w") as file:
+        data = file.create_dataset("v", shape=(1, 4, 5), dtype="f4")
+        for place, (name, values) in enumerate({"z": [500.0], "y": np.arange(4.0), "x": np.arange(5.0)}.items()):
+            file[name] = values
+            file[name].attrs["units"] = "m"
+            file[name].make_scale(name)
+            data.dims[place].attach_scale(file[name])
+    [grid] = json.loads(run("info", "--json", tmp_path / "plane.nc").stdout)["levels"]
+    assert (grid["origin"], grid["unit"]) == ([0, 0, 500], "m")
+
+
 def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path) -> None:
     write_images(tmp_path / "run.h5", np.zeros((3, 4, 6), np.float32), "lev", "degrees")
     told = json.loads(run("info", "--json", tmp_path / "run.h5").stdout)

@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 use visapult_objects::{Connection, ObjectUrl, PATIENCE};
 
 use crate::error::{CopyError, reason};
-use crate::fields::{FieldPart, FieldTree, Place, Turn};
+use crate::fields::{DOCUMENTS, FieldPart, FieldTree, Place, Turn};
 use crate::names::{Name, last_name, shown};
 use crate::objects::Store;
 use crate::selection::Span;
@@ -51,6 +51,17 @@ impl Reach {
             None => std::fs::canonicalize(Path::new(ALL).join(path))?,
         };
         Ok(real.strip_prefix(ALL).or(real.strip_prefix(".")).unwrap_or(&real).to_owned())
+    }
+
+    /// The Zarr group that the folder is in, where that may be looked at, and its name in there: coordinates of an array are beside it.
+    fn group_around(&self) -> Option<(Dir, PathBuf)> {
+        let real = self.resolve(Path::new("")).ok()?;
+        let (group, name) = (real.parent()?, real.file_name()?);
+        let group = match &self.share {
+            Some(share) => share.open_dir(Path::new(".").join(group)).ok()?,
+            None => Dir::open_ambient_dir(Path::new(ALL).join(group), cap_std::ambient_authority()).ok()?,
+        };
+        DOCUMENTS.iter().any(|document| group.is_file(document)).then(|| (group, name.into()))
     }
 
     /// All that is below, as what links lead to is found in.
@@ -176,7 +187,10 @@ impl Root {
     /// If it holds no fields, or not this part of them.
     pub(crate) fn part(self, part: &FieldPart, turn: Turn) -> Result<Self, CopyError> {
         let place = match self.base {
-            Base::Folder(dir) => Place::Folder(dir, self.file.clone()),
+            Base::Folder(dir) => match self.reach.as_ref().and_then(Reach::group_around) {
+                Some((group, array)) => Place::Folder(group, Some(array)),
+                None => Place::Folder(dir, self.file.clone()),
+            },
             Base::Store(store) => return Self::stored_part(store.url(), part),
             Base::Made(_) => return Ok(self),
         };

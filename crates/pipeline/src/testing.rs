@@ -104,6 +104,8 @@ impl Ramp {
             fields: vec![field],
             times: Vec::new(),
             time_unit: String::new(),
+            calendar: String::new(),
+            along: Default::default(),
             live: false,
         };
         Self { info, grain, read: AtomicUsize::new(0), held: None }

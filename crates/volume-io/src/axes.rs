@@ -1,6 +1,8 @@
 //! Where and when the samples of fields are, and whether several fields agree on that.
 
-use visapult_volume::Grid;
+use visapult_volume::{Centering, Grid};
+
+use crate::coordinates::Along;
 
 /// Part of a spacing by which grids may differ that are the same.
 const ROUNDING: f64 = 1e-4;
@@ -11,6 +13,9 @@ pub(crate) struct Axes {
     pub(crate) grid: Grid,
     pub(crate) times: Vec<f64>,
     pub(crate) time_unit: String,
+    pub(crate) calendar: String,
+    /// What is told of where samples lie along x, y, z, in the order of the file.
+    pub(crate) along: [Along; 3],
     /// What the file says of its axes and is not shown.
     pub(crate) remarks: Vec<String>,
 }
@@ -18,7 +23,14 @@ pub(crate) struct Axes {
 impl Axes {
     /// Of a field of which no more is known.
     pub(crate) fn of_size(size: [usize; 3]) -> Self {
-        Self { grid: Grid::of_size(size), times: Vec::new(), time_unit: String::new(), remarks: Vec::new() }
+        Self {
+            grid: Grid::of_size(size),
+            times: Vec::new(),
+            time_unit: String::new(),
+            calendar: String::new(),
+            along: Default::default(),
+            remarks: Vec::new(),
+        }
     }
 
     /// Those of fields of one size: a field that tells nothing lies where the others do.
@@ -51,6 +63,16 @@ impl Axes {
                 return Err(format!("the times of its fields {name} and {other} differ"));
             }
             (agreed.times, agreed.time_unit) = (timed.times.clone(), timed.time_unit.clone());
+            agreed.calendar.clone_from(&timed.calendar);
+        }
+        for axis in 0..3 {
+            let mut told = fields.iter().map(|(_, axes)| &axes.along[axis]).filter(|one| matches!(one, Along::Told(_)));
+            let Some(first) = told.next() else { continue };
+            agreed.along[axis] = first.clone();
+            if told.any(|other| !lies_as(first, other)) {
+                agreed.along[axis] = Along::Unknown;
+                agreed.remarks.push(format!("coordinates of its fields differ along {}", ["x", "y", "z"][axis]));
+            }
         }
         Ok(agreed)
     }
@@ -61,6 +83,7 @@ impl Axes {
             self.remarks.push(format!("the time of step {step} is {}, so that steps are counted", self.times[step]));
             self.times.clear();
             self.time_unit.clear();
+            self.calendar.clear();
         }
         self
     }
@@ -80,20 +103,32 @@ pub(crate) fn remarked(format: String, remarks: &[String]) -> String {
 fn is_same(one: &Grid, other: &Grid) -> bool {
     let near = |a: f64, b: f64, spacing: f64| a == b || (a - b).abs() <= ROUNDING * spacing.abs();
     one.unit == other.unit
-        && (0..3).all(|axis| {
+        && one.centering == other.centering
+        // Planes at different heights are shown together.
+        && (0..3).filter(|axis| one.size[*axis] > 1).all(|axis| {
             near(one.spacing[axis], other.spacing[axis], one.spacing[axis])
                 && near(one.origin[axis], other.origin[axis], one.spacing[axis])
         })
 }
 
+/// Whether coordinates are the same, whatever they are called.
+fn lies_as(one: &Along, other: &Along) -> bool {
+    match (one, other) {
+        (Along::Told(one), Along::Told(other)) => (&one.values, &one.unit) == (&other.values, &other.unit),
+        _ => one == other,
+    }
+}
+
 fn placed(grid: &Grid) -> String {
     let unit = if grid.unit.is_empty() { String::new() } else { format!(" {}", grid.unit) };
-    format!("spacing {:?}{unit} origin {:?}", grid.spacing, grid.origin)
+    let of_cells = if grid.centering == Centering::Cell { " of cells" } else { "" };
+    format!("spacing {:?}{unit}{of_cells} origin {:?}", grid.spacing, grid.origin)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coordinates::Coordinates;
 
     fn field(name: &str, spacing: f64, times: &[f64]) -> (String, Axes) {
         let mut axes = Axes::of_size([2, 2, 2]);
@@ -115,6 +150,32 @@ mod tests {
         assert!(refused.contains("different grids (a spacing") && refused.contains("b spacing"), "{refused}");
         let refused = Axes::of_all(&[field("a", 1.0, &[1.0]), field("b", 1.0, &[2.0])]).unwrap_err();
         assert!(refused.contains("times of its fields a and b"), "{refused}");
+    }
+
+    #[test]
+    fn coordinates_in_which_fields_differ_are_those_of_none() {
+        let with = |name: &str, values: &[f64]| {
+            let (name, mut axes) = field(name, 1.0, &[]);
+            let told =
+                Coordinates { name: name.clone(), unit: "m".to_owned(), values: values.to_vec(), are_downwards: None };
+            axes.along[1] = Along::Told(told);
+            (name, axes)
+        };
+        let told = Axes::of_all(&[with("a", &[0.0, 1.0]), field("b", 1.0, &[]), with("c", &[0.0, 1.0])]).unwrap();
+        assert!(matches!(&told.along[1], Along::Told(told) if told.name == "a") && told.remarks.is_empty());
+        let told = Axes::of_all(&[with("a", &[0.0, 1.0]), with("b", &[0.0, 3.0])]).unwrap();
+        assert_eq!(told.along, [Along::Grid, Along::Unknown, Along::Grid]);
+        assert_eq!(told.remarks, ["coordinates of its fields differ along y"]);
+    }
+
+    #[test]
+    fn planes_at_different_heights_are_shown_together() {
+        let plane = |name: &str, height: f64| {
+            let mut axes = Axes::of_size([2, 2, 1]);
+            axes.grid.origin[2] = height;
+            (name.to_owned(), axes)
+        };
+        assert_eq!(Axes::of_all(&[plane("t", 2.0), plane("u", 10.0)]).unwrap().grid.origin[2], 2.0);
     }
 
     #[test]

@@ -1,18 +1,68 @@
 //! Coordinates of samples along the axes, and the grid that they make.
 
-use visapult_volume::Grid;
+use visapult_volume::{Centering, Grid};
+
+use crate::roles::Role;
 
 /// Characters of a name or a unit that a remark repeats.
 const MOST_REPEATED: usize = 40;
 
 /// What a file says of where samples lie along one axis.
-#[derive(Clone, Debug)]
-pub(crate) struct Coordinates {
-    pub(crate) name: String,
-    pub(crate) unit: String,
-    pub(crate) values: Vec<f64>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coordinates {
+    /// What the file calls them.
+    pub name: String,
+    /// Their unit; empty where none is told.
+    pub unit: String,
+    /// One for each sample.
+    pub values: Vec<f64>,
     /// Whether they grow downwards, or upwards, where that is told.
-    pub(crate) are_downwards: Option<bool>,
+    pub are_downwards: Option<bool>,
+}
+
+/// Where the samples of a grid lie along one axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Along {
+    /// As the grid has it.
+    #[default]
+    Grid,
+    /// As the file has it, in the order of the grid: uneven ones, and those in a unit of their own, are in no grid.
+    Told(Coordinates),
+    /// Of this axis nothing is told that the grid could have: its spacing there is made up.
+    Unknown,
+}
+
+impl Along {
+    /// Of each axis what the file says, where it says something of one of them; what is no number is nothing.
+    pub(crate) fn of(told: &[Option<Coordinates>; 3]) -> [Self; 3] {
+        if told.iter().all(Option::is_none) {
+            return <[Self; 3]>::default();
+        }
+        let are_numbers = |found: &&Coordinates| found.values.iter().all(|value| value.is_finite());
+        told.each_ref().map(|found| found.as_ref().filter(are_numbers).cloned().map_or(Self::Unknown, Self::Told))
+    }
+
+    /// Of the means of two samples each: between them. A last one without a second counts as one that has it, as in a grid.
+    pub(crate) fn halve(&mut self) {
+        let Self::Told(Coordinates { values, .. }) = self else { return };
+        let [.., before, last] = *values.as_slice() else { return };
+        if values.len() % 2 == 1 {
+            values.push(last + (last - before));
+        }
+        *values = values.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect();
+    }
+
+    /// Of the samples in the other order.
+    pub(crate) fn turn(&mut self) {
+        if let Self::Told(Coordinates { values, .. }) = self {
+            values.reverse();
+        }
+    }
+}
+
+/// The word for where values sit in their cells, as sidecars and attributes have it.
+pub(crate) fn centering_of(told: &str) -> Option<Centering> {
+    [Centering::Point, Centering::Cell].into_iter().find(|known| known.name() == told)
 }
 
 /// The distance between neighbouring samples.
@@ -26,13 +76,18 @@ struct Spacing {
 /// Puts coordinates along x, y, z into a grid of unit spacing; tells what of them it is not. Spacings are negative where coordinates fall.
 ///
 /// Lengths in different units cannot be compared: then there are none, and y and x run the way that their coordinates grow, z where it is told which is up.
+/// One sample alone along an axis has no spacing, and is placed where its unit is that of the others.
 pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<String> {
     let mut remarks = Vec::new();
-    let mut used = Vec::new();
-    for (axis, found) in along.into_iter().enumerate().filter(|(axis, _)| grid.size[*axis] > 1) {
+    let (mut used, mut single) = (Vec::new(), Vec::new());
+    for (axis, found) in along.into_iter().enumerate() {
         let Some(mut found) = found else { continue };
         if axis == 2 && found.are_downwards == Some(true) {
             found.values.iter_mut().for_each(|value| *value = -*value);
+        }
+        if grid.size[axis] == 1 {
+            single.push((axis, found));
+            continue;
         }
         match Spacing::of(&found.values) {
             Some(spacing) => used.push((axis, found, spacing)),
@@ -55,6 +110,10 @@ pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<Str
     }
     for axis in (0..3).filter(|axis| grid.size[*axis] > 1 && !used.iter().any(|(known, ..)| known == axis)) {
         remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
+    }
+    for (axis, found) in single.iter().filter(|(_, found)| symbol(&found.unit) == unit && found.values[0].is_finite()) {
+        remarks.extend(upside_down(*axis, found));
+        grid.origin[*axis] = found.values[0];
     }
     for (axis, found, spacing) in used {
         remarks.extend(upside_down(axis, &found));
@@ -101,11 +160,6 @@ pub(crate) fn names_space(name: &str) -> Option<usize> {
     }
 }
 
-/// Whether coordinates in such a unit are times, counted from a date (Climate and Forecast conventions, 4.4).
-pub(crate) fn is_since_a_date(unit: &str) -> bool {
-    unit.to_ascii_lowercase().contains(" since ")
-}
-
 /// Which way coordinates grow: as `positive` says, and pressures downwards (Climate and Forecast conventions, 4.3).
 pub(crate) fn are_downwards(positive: &str, unit: &str) -> Option<bool> {
     match positive.to_ascii_lowercase().as_str() {
@@ -116,17 +170,49 @@ pub(crate) fn are_downwards(positive: &str, unit: &str) -> Option<bool> {
 }
 
 /// Whether such a unit, in small letters, is one of pressure.
-pub(crate) fn is_pressure(unit: &str) -> bool {
+fn is_pressure(unit: &str) -> bool {
     matches!(unit, "pa" | "hpa" | "mb" | "mbar" | "millibar" | "bar" | "dbar" | "decibar")
 }
 
+/// What the axis is of which coordinates have such a name, by what is `said` of them (Climate and Forecast conventions, chapter 4): `axis` first, then
+/// `standard_name`, `units`, `positive`, and their name.
+pub(crate) fn role_of(name: &str, said: impl Fn(&str) -> Option<String>) -> Option<Role> {
+    let said = |name: &str| said(name).unwrap_or_default().to_ascii_lowercase();
+    let by_axis = match said("axis").as_str() {
+        "x" => Some(Role::Space(0)),
+        "y" => Some(Role::Space(1)),
+        "z" => Some(Role::Space(2)),
+        "t" => Some(Role::Step),
+        _ => None,
+    };
+    let by_standard_name = || match said("standard_name").as_str() {
+        "longitude" | "grid_longitude" | "projection_x_coordinate" => Some(Role::Space(0)),
+        "latitude" | "grid_latitude" | "projection_y_coordinate" => Some(Role::Space(1)),
+        "time" => Some(Role::Step),
+        _ => None,
+    };
+    let by_unit = || match said("units").as_str() {
+        unit if is_east(unit) => Some(Role::Space(0)),
+        unit if is_north(unit) => Some(Role::Space(1)),
+        unit if is_pressure(unit) => Some(Role::Space(2)),
+        unit => is_since_a_date(unit).then_some(Role::Step),
+    };
+    let by_direction = || ["up", "down"].contains(&said("positive").as_str()).then_some(Role::Space(2));
+    by_axis.or_else(by_standard_name).or_else(by_unit).or_else(by_direction).or_else(|| Role::of_name(name))
+}
+
+/// Whether coordinates in such a unit are times, counted from a date (Climate and Forecast conventions, 4.4).
+fn is_since_a_date(unit: &str) -> bool {
+    unit.to_ascii_lowercase().contains(" since ")
+}
+
 /// Whether such a unit, in small letters, is that of latitudes (Climate and Forecast conventions, 4.1).
-pub(crate) fn is_north(unit: &str) -> bool {
+fn is_north(unit: &str) -> bool {
     matches!(unit, "degrees_north" | "degree_north" | "degrees_n" | "degree_n" | "degreesn" | "degreen")
 }
 
 /// Whether it is that of longitudes (4.2).
-pub(crate) fn is_east(unit: &str) -> bool {
+fn is_east(unit: &str) -> bool {
     matches!(unit, "degrees_east" | "degree_east" | "degrees_e" | "degree_e" | "degreese" | "degreee")
 }
 
@@ -177,6 +263,41 @@ mod tests {
             [coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]), coordinates("lat", "degrees_N", &[5.0, 4.0]), None];
         assert!(place(along, &mut grid).is_empty());
         assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
+    }
+
+    #[test]
+    fn a_single_plane_is_where_its_coordinate_says_in_the_unit_of_the_others() {
+        let placed = |unit: &str, height: f64| {
+            let mut grid = Grid::of_size([3, 2, 1]);
+            let along = [
+                coordinates("x", "m", &[0.0, 2.0, 4.0]),
+                coordinates("y", "m", &[5.0, 7.0]),
+                coordinates("z", unit, &[height]),
+            ];
+            let told = place(along, &mut grid);
+            (grid.origin, grid.spacing, grid.unit, told.len())
+        };
+        assert_eq!(placed("m", 500.0), ([0.0, 5.0, 500.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
+        assert_eq!(placed("hPa", 500.0), ([0.0, 5.0, 0.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
+        assert_eq!(placed("m", f64::NAN).0, [0.0, 5.0, 0.0]);
+    }
+
+    #[test]
+    fn what_the_file_says_of_its_axes_is_kept_turned_and_halved_as_samples_are() {
+        let uneven = || coordinates("z", "m", &[0.0, 1.0, 2.0, 4.0, 8.0]);
+        let [x, y, z] = Along::of(&[None, coordinates("y", "", &[0.0, f64::NAN]), uneven()]);
+        assert_eq!((x, y), (Along::Unknown, Along::Unknown));
+        assert_eq!(Along::of(&[None, None, None]), [Along::Grid, Along::Grid, Along::Grid]);
+        let values = |change: fn(&mut Along)| {
+            let mut along = z.clone();
+            change(&mut along);
+            if let Along::Told(Coordinates { values, .. }) = along { values } else { Vec::new() }
+        };
+        assert_eq!(values(Along::turn), [8.0, 4.0, 2.0, 1.0, 0.0]);
+        assert_eq!(values(Along::halve), [0.5, 3.0, 10.0]);
+        let mut alone = Along::Told(coordinates("z", "m", &[500.0]).unwrap());
+        alone.halve();
+        assert_eq!(alone, Along::Told(coordinates("z", "m", &[500.0]).unwrap()));
     }
 
     #[test]

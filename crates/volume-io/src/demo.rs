@@ -70,6 +70,8 @@ fn describe(options: &Options) -> SourceInfo {
         }],
         times: Vec::new(),
         time_unit: "s".to_owned(),
+        calendar: String::new(),
+        along: Default::default(),
         live: true,
     }
 }

@@ -109,6 +109,7 @@ impl Hdf5 {
         let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let reversed = Reversed::of(&mut axes.grid);
+        reversed.turn_along(&mut axes.along);
         axes.remarks.extend(reversed.remark());
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut homes = Homes::new(file, home);
@@ -139,6 +140,8 @@ impl Hdf5 {
             fields: infos,
             times: axes.times,
             time_unit: axes.time_unit,
+            calendar: axes.calendar,
+            along: axes.along,
             live: false,
         };
         Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, fields, reversed })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
 
-use crate::{ReadRequest, Source, SourceError, SourceInfo};
+use crate::{Along, ReadRequest, Source, SourceError, SourceInfo};
 
 /// What stands between a source's URL and the number of the level.
 const OPTION: &str = "?level=";
@@ -60,6 +60,9 @@ fn limited(source: Box<dyn Source>, level: usize, most: usize) -> Result<Box<dyn
         return Err(SourceError::Request { name: info.name, problem });
     };
     let stored = level.min(info.levels.len() - 1);
+    for _ in stored..level {
+        info.along.iter_mut().for_each(Along::halve);
+    }
     let coarser = info.levels.iter().skip(level + 1).cloned();
     info.levels = [grid].into_iter().chain(coarser).take(most).collect();
     info.name += &format!("{OPTION}{level}");
@@ -240,6 +243,8 @@ mod tests {
             fields: vec![field],
             times: Vec::new(),
             time_unit: String::new(),
+            calendar: String::new(),
+            along: Default::default(),
             live: false,
         }))
     }

@@ -43,6 +43,7 @@ const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 /// Those of archives, of which nothing is read.
 const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
+pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};

@@ -139,6 +139,8 @@ mod tests {
             fields: (0..fields).map(named).collect(),
             times: Vec::new(),
             time_unit: "s".to_owned(),
+            calendar: String::new(),
+            along: Default::default(),
             live: false,
         })
     }

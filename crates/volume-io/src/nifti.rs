@@ -95,6 +95,8 @@ fn describe(path: &Path, header: &Header, grid: Grid, compressed: bool, remarks:
         fields: vec![field],
         times: header.times(),
         time_unit: header.time_unit().to_owned(),
+        calendar: String::new(),
+        along: Default::default(),
         live: false,
     }
 }

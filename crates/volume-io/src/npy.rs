@@ -48,6 +48,8 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         fields: vec![field],
         times: Vec::new(),
         time_unit: String::new(),
+        calendar: String::new(),
+        along: Default::default(),
         live: false,
     };
     Ok(FlatSource::new(info, array, Reversed::default(), witness))

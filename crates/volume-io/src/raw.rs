@@ -149,6 +149,8 @@ impl Sidecar {
             fields: vec![FieldInfo { name, unit: self.value_unit, scalar_type: self.scalar, declared_range: None }],
             times: self.times,
             time_unit: self.time_unit,
+            calendar: String::new(),
+            along: Default::default(),
             live: false,
         }
     }

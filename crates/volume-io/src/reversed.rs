@@ -3,6 +3,8 @@
 use rayon::prelude::*;
 use visapult_volume::{Box3, Grid};
 
+use crate::coordinates::Along;
+
 /// Which of x, y, z run backwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reversed([bool; 3]);
@@ -16,6 +18,11 @@ impl Reversed {
             grid.spacing[axis] = -grid.spacing[axis];
         }
         Self(backwards)
+    }
+
+    /// Puts what is told of each axis into the order of the grid.
+    pub(crate) fn turn_along(self, along: &mut [Along; 3]) {
+        (0..3).filter(|axis| self.0[*axis]).for_each(|axis| along[axis].turn());
     }
 
     /// What is told of it.

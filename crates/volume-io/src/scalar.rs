@@ -98,12 +98,25 @@ impl Encoding {
 
     /// The value that `stored` stands for, told in the type as it was declared.
     pub(crate) fn value_of(&self, stored: f64) -> f32 {
-        let stored = self.in_own_sign(stored);
-        if self.fills.contains(&stored) || !self.is_valid(stored) {
-            f32::NAN
-        } else {
-            single(stored * self.slope + self.intercept)
+        single(self.wide_value_of(stored))
+    }
+
+    /// The same in full: coordinates and times have more digits than a single.
+    pub(crate) fn wide_value_of(&self, stored: f64) -> f64 {
+        self.wide(self.in_own_sign(stored))
+    }
+
+    fn wide(&self, stored: f64) -> f64 {
+        let is_missing = self.fills.contains(&stored) || !self.is_valid(stored);
+        if is_missing { f64::NAN } else { stored * self.slope + self.intercept }
+    }
+
+    /// Of coordinates, among which NumPy and xarray have the least 64-bit integer for a time that is none (NaT).
+    pub(crate) fn of_coordinates(mut self) -> Self {
+        if self.scalar == ScalarType::I64 {
+            self.fills.push(i64::MIN as f64);
         }
+        self
     }
 
     /// The same bytes, of integers that are signed where the type says they are not, or the other way round: netCDF's `_Unsigned`.
@@ -157,7 +170,7 @@ impl Encoding {
         }
     }
 
-    /// The values that `bytes` stand for in full: coordinates and times have more digits than a single.
+    /// The values that `bytes` stand for in full.
     pub(crate) fn decode_wide(&self, bytes: &[u8]) -> Vec<f64> {
         match self.scalar {
             ScalarType::U8 => self.wide_as::<u8, 1>(bytes),
@@ -179,7 +192,7 @@ impl Encoding {
             ByteOrder::Little => T::from_little(*bytes),
             ByteOrder::Big => T::from_big(*bytes),
         };
-        bytes.as_chunks::<N>().0.iter().map(|bytes| stored(bytes).wide() * self.slope + self.intercept).collect()
+        bytes.as_chunks::<N>().0.iter().map(|bytes| self.wide(stored(bytes).wide())).collect()
     }
 
     fn decode_as<T: Stored<N>, const N: usize>(&self, bytes: &[u8], out: &mut [f32]) {
@@ -412,6 +425,16 @@ mod tests {
     fn coordinates_keep_all_their_digits() {
         let encoding = Encoding { intercept: 0.5, ..Encoding::plain(ScalarType::I64, ByteOrder::Little) };
         assert_eq!(encoding.decode_wide(&1_764_000_001_i64.to_le_bytes()), [1_764_000_001.5]);
+    }
+
+    #[test]
+    fn coordinates_that_are_missing_are_no_numbers() {
+        let nat = Encoding::plain(ScalarType::I64, ByteOrder::Little).of_coordinates();
+        let bytes = [i64::MIN.to_le_bytes(), 5_i64.to_le_bytes()].concat();
+        assert!(matches!(nat.decode_wide(&bytes)[..], [none, 5.0] if none.is_nan()));
+        let filled = Encoding { fills: vec![-1.0], slope: 2.0, ..Encoding::plain(ScalarType::I16, ByteOrder::Little) };
+        let bytes = [(-1_i16).to_le_bytes(), 5_i16.to_le_bytes()].concat();
+        assert!(matches!(filled.decode_wide(&bytes)[..], [none, 10.0] if none.is_nan()));
     }
 
     #[test]

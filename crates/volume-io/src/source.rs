@@ -5,6 +5,8 @@ use std::time::Duration;
 use thiserror::Error;
 use visapult_volume::{Box3, FieldInfo, Grid, SharedValues, StepIndex, StepSpan};
 
+use crate::coordinates::Along;
+
 /// What is known of a source once it is open.
 #[derive(Clone, Debug)]
 pub struct SourceInfo {
@@ -20,6 +22,10 @@ pub struct SourceInfo {
     pub times: Vec<f64>,
     /// Unit of `times`; empty where none is known.
     pub time_unit: String,
+    /// Calendar in which that counts, as netCDF calls it; empty where none is told.
+    pub calendar: String,
+    /// Where samples of the finest level lie along x, y, z. What a file has of its own it has for its only level.
+    pub along: [Along; 3],
     /// Whether new steps appear while the source is open.
     pub live: bool,
 }

@@ -14,6 +14,7 @@ use visapult_objects::ObjectUrl;
 use visapult_volume::{FieldInfo, Grid, StepSpan};
 
 use crate::axes::remarked;
+use crate::coordinates::Along;
 use crate::place::Place;
 use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
@@ -50,6 +51,8 @@ struct Content {
     fields: Vec<Field>,
     times: Vec<f64>,
     time_unit: String,
+    calendar: String,
+    along: [Along; 3],
     /// What the metadata says of the axes and is not shown.
     remarks: Vec<String>,
 }
@@ -81,6 +84,7 @@ impl Zarr {
         let reversed = reversed.first().copied().filter(|first| reversed.iter().all(|one| one == first));
         let reversed =
             reversed.ok_or_else(|| wrong("its levels run along their axes in different directions".to_owned()))?;
+        reversed.turn_along(&mut content.along);
         content.remarks.extend(reversed.remark());
         for grid in &content.grids {
             grid.validate().map_err(|e| wrong(e.to_string()))?;
@@ -97,6 +101,8 @@ impl Zarr {
             fields: content.fields.iter().map(|field| field.info.clone()).collect(),
             times: content.times,
             time_unit: content.time_unit,
+            calendar: content.calendar,
+            along: content.along,
             live: false,
         };
         Ok(Self { info, steps, fields: content.fields, reversed, is_far: store.is_far() })

@@ -14,6 +14,16 @@ pub enum Centering {
     Cell,
 }
 
+impl Centering {
+    /// As files name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Point => "point",
+            Self::Cell => "cell",
+        }
+    }
+}
+
 /// A regular, axis-aligned grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {

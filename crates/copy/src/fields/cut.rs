@@ -67,6 +67,11 @@ impl Cut {
         [2, 1, 0].map(|axis| [span.lo[axis], span.hi[axis]])
     }
 
+    /// Of what is along an axis of the level, that of the samples that are taken.
+    pub(super) fn along(&self, axis: usize, values: &[f64]) -> Vec<f64> {
+        values.iter().skip(self.first[axis]).step_by(self.stride[axis]).take(self.size[axis]).copied().collect()
+    }
+
     /// Samples of the source from which those of `bounds` come.
     pub(super) fn samples(&self, bounds: &Box3) -> usize {
         self.span(bounds).size().into_iter().fold(1, usize::saturating_mul)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use visapult_volume::{FieldInfo, ScalarType};
-use visapult_volume_io::{Source, ZarrArray, zarr_group};
+use visapult_volume_io::{Along, Source, ZarrArray, zarr_group};
 
 use super::batches::Batches;
 use super::cut::Cut;
@@ -24,8 +24,9 @@ const SPACE: [&str; 3] = ["z", "y", "x"];
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) arrays: Vec<FieldArray>,
-    /// What the coordinates are called.
-    pub(super) axes: Vec<String>,
+    /// What the axes are called, and those of which there are coordinates.
+    axes: Vec<String>,
+    pub(super) coordinates: Vec<String>,
     pub(super) documents: BTreeMap<PathBuf, Arc<[u8]>>,
 }
 
@@ -70,17 +71,18 @@ impl Group {
         let info = source.info();
         let time = if info.times.is_empty() { "step" } else { "time" };
         let axes: Vec<String> = cut.has_steps.then_some(time).into_iter().chain(SPACE).map(str::to_owned).collect();
-        let mut group = Self { arrays: Vec::new(), axes, documents: BTreeMap::new() };
+        let mut group = Self { arrays: Vec::new(), axes, coordinates: Vec::new(), documents: BTreeMap::new() };
         for (number, &field) in fields.iter().enumerate() {
             let name = group.free_name(&info.fields[field].name);
             let zarr = array(source, field, cut, part, &group.axes);
             group.arrays.push(FieldArray { number, field, name, zarr, batches: Batches::new(cut) });
         }
-        for (name, values, unit) in coordinates(source, cut, &group.axes) {
-            let encoded = coordinate(&name, &values, &unit);
+        for Coordinate { axis, values, attributes } in coordinates(source, cut, &group.axes) {
+            let encoded = coordinate(&axis, &values, attributes);
             let (document, chunk) = encoded.map_err(|cause| cause.to_string())?;
-            group.documents.insert(Path::new(&name).join(DOCUMENT), document.into());
-            group.documents.insert(Path::new(&name).join(CHUNKS).join("0"), chunk.into());
+            group.documents.insert(Path::new(&axis).join(DOCUMENT), document.into());
+            group.documents.insert(Path::new(&axis).join(CHUNKS).join("0"), chunk.into());
+            group.coordinates.push(axis);
         }
         for array in &group.arrays {
             group.documents.insert(Path::new(&array.name).join(DOCUMENT), array.zarr.document().into());
@@ -109,7 +111,7 @@ impl Group {
 
     /// What lies in it, but for its document.
     pub(super) fn names(&self) -> Vec<String> {
-        self.arrays.iter().map(|array| &array.name).chain(&self.axes).cloned().collect()
+        self.arrays.iter().map(|array| &array.name).chain(&self.coordinates).cloned().collect()
     }
 
     /// The array and the number of the chunk at `path`.
@@ -133,9 +135,17 @@ impl Group {
         let names: Vec<_> = self.arrays.iter().take(4).map(|array| array.name.as_str()).collect();
         let more = if self.arrays.len() > 4 { ", ..." } else { "" };
         let bytes = self.arrays.iter().map(FieldArray::bytes).sum();
-        let name = &source.info().name;
+        let info = source.info();
+        // A map has no third axis of which something could be told.
+        let is_left_out = |axis: &usize| info.along[*axis] == Along::Unknown && info.grid().size[*axis] > 1;
+        let left_out: Vec<_> = [2, 1, 0].into_iter().filter(is_left_out).map(|axis| SPACE[2 - axis]).collect();
+        let untold = match left_out.as_slice() {
+            [] => String::new(),
+            axes => format!("; without coordinates along {}, of which the source has none that count", axes.join(", ")),
+        };
         format!(
-            "{name}: {}{more}: {nz} x {ny} x {nx} samples (z, y, x){steps}, {} before compression",
+            "{}: {}{more}: {nz} x {ny} x {nx} samples (z, y, x){steps}, {} before compression{untold}",
+            info.name,
             names.join(", "),
             size(bytes)
         )
@@ -158,6 +168,7 @@ fn array(source: &dyn Source, field: usize, cut: &Cut, part: &FieldPart, axes: &
     attributes.insert("spacing".to_owned(), json!(cut.grid.spacing));
     attributes.insert("origin".to_owned(), json!(cut.grid.origin));
     insert_text(&mut attributes, "spacing_unit", &cut.grid.unit);
+    insert_text(&mut attributes, "centering", cut.grid.centering.name());
     insert_text(&mut attributes, "units", &info.unit);
     ZarrArray {
         shape: steps.into_iter().chain([nz, ny, nx]).collect(),
@@ -168,29 +179,66 @@ fn array(source: &dyn Source, field: usize, cut: &Cut, part: &FieldPart, axes: &
     }
 }
 
-/// Names, values and units of the coordinates.
-fn coordinates(source: &dyn Source, cut: &Cut, axes: &[String]) -> Vec<(String, Vec<f64>, String)> {
+/// Coordinates along an axis.
+struct Coordinate {
+    axis: String,
+    values: Vec<f64>,
+    attributes: Map<String, Value>,
+}
+
+impl Coordinate {
+    /// `letter` is what conventions call the axis: names and units may mean others.
+    fn new(axis: &str, letter: &str, values: Vec<f64>, unit: &str) -> Self {
+        let mut attributes = Map::new();
+        insert_text(&mut attributes, "axis", letter);
+        insert_text(&mut attributes, "units", unit);
+        Self { axis: axis.to_owned(), values, attributes }
+    }
+
+    fn with(mut self, name: &str, text: &str) -> Self {
+        insert_text(&mut self.attributes, name, text);
+        self
+    }
+}
+
+/// Coordinates along all axes of which any are known: as the source has them, else as its grid does.
+fn coordinates(source: &dyn Source, cut: &Cut, axes: &[String]) -> Vec<Coordinate> {
+    let info = source.info();
     let mut all = Vec::new();
     if cut.has_steps {
         let time = |&step: &u64| source.time_of(step).unwrap_or(step as f64);
-        all.push((axes[0].clone(), cut.steps.iter().map(time).collect(), source.info().time_unit.clone()));
+        let times = cut.steps.iter().map(time).collect();
+        all.push(Coordinate::new(&axes[0], "T", times, &info.time_unit).with("calendar", &info.calendar));
     }
-    for (name, axis) in SPACE.into_iter().zip([2, 1, 0]) {
-        let at = |index: usize| cut.grid.origin[axis] + index as f64 * cut.grid.spacing[axis];
-        all.push((name.to_owned(), (0..cut.size[axis]).map(at).collect(), cut.grid.unit.clone()));
+    for ((name, letter), axis) in SPACE.into_iter().zip(["Z", "Y", "X"]).zip([2, 1, 0]) {
+        match &info.along[axis] {
+            Along::Grid => {
+                let at = |index: usize| cut.grid.origin[axis] + index as f64 * cut.grid.spacing[axis];
+                let values = (0..cut.size[axis]).map(at).collect();
+                all.push(Coordinate::new(name, letter, values, &cut.grid.unit));
+            }
+            Along::Told(told) => {
+                let direction = told.are_downwards.map_or("", |is_so| if is_so { "down" } else { "up" });
+                let one = Coordinate::new(name, letter, cut.along(axis, &told.values), &told.unit);
+                all.push(one.with("long_name", &told.name).with("positive", direction));
+            }
+            Along::Unknown => {}
+        }
     }
     all
 }
 
 /// Document and only chunk.
-fn coordinate(name: &str, values: &[f64], unit: &str) -> Result<(Vec<u8>, Vec<u8>), visapult_volume_io::SourceError> {
-    let mut attributes = Map::new();
-    insert_text(&mut attributes, "units", unit);
+fn coordinate(
+    axis: &str,
+    values: &[f64],
+    attributes: Map<String, Value>,
+) -> Result<(Vec<u8>, Vec<u8>), visapult_volume_io::SourceError> {
     let length = vec![values.len() as u64];
     let zarr = ZarrArray {
         shape: length.clone(),
         chunk: length,
-        axes: vec![name.to_owned()],
+        axes: vec![axis.to_owned()],
         scalar: ScalarType::F64,
         attributes,
     };

@@ -70,7 +70,7 @@ impl std::fmt::Debug for FieldTree {
 /// Where a source lies.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The file at a path in a folder, or the folder itself.
+    /// The file or the Zarr array at a path in a folder, or the folder itself.
     Folder(Dir, Option<PathBuf>),
     /// In an object store.
     Objects(Box<Connection>),
@@ -218,7 +218,10 @@ fn open_in_folder(
     let dir = dir.try_clone().map_err(|cause| reason(&cause))?;
     let opened = match (inside, path) {
         // An array of a Zarr group is a folder of its own.
-        (Some(inside), None) => visapult_volume_io::open_within(dir, &inner(inside)?, &shown.join(inside), None),
+        (Some(inside), path) if path.is_none_or(|path| dir.is_dir(path)) => {
+            let path = path.unwrap_or(Path::new("")).join(inner(inside)?);
+            visapult_volume_io::open_within(dir, &path, &shown.join(inside), None)
+        }
         (inside, path) => visapult_volume_io::open_within(dir, path.unwrap_or(Path::new("")), shown, inside),
     };
     opened.map_err(|cause| cause.to_string())
@@ -257,12 +260,13 @@ impl Origin {
             Place::Folder(dir, path) => (dir, path),
             Place::Objects(connection) => return changed_in_store(connection),
         };
-        if let Some(path) = path {
-            return Ok(mtime(&dir.symlink_metadata(path)?));
-        }
-        let times = DOCUMENTS.iter().filter_map(|name| dir.symlink_metadata(name).ok()).map(|found| mtime(&found));
-        let latest = times.max_by_key(|time| (time.s, time.ns));
-        latest.map_or_else(|| Ok(mtime(&dir.dir_metadata()?)), Ok)
+        let folder = match path {
+            Some(path) if !dir.is_dir(path) => return Ok(mtime(&dir.symlink_metadata(path)?)),
+            path => path.clone().unwrap_or_default(),
+        };
+        let found = DOCUMENTS.iter().filter_map(|name| dir.symlink_metadata(folder.join(name)).ok());
+        let latest = found.map(|found| mtime(&found)).max_by_key(|time| (time.s, time.ns));
+        latest.map_or_else(|| Ok(mtime(&dir.metadata(Path::new(".").join(folder))?)), Ok)
     }
 }
 

@@ -39,7 +39,7 @@ impl FieldWalk {
         let tree = Arc::clone(&self.tree);
         let Some(array) = tree.group.arrays.get(self.array) else {
             self.is_over = true;
-            for axis in &tree.group.axes {
+            for axis in &tree.group.coordinates {
                 self.folder(Path::new(axis));
                 self.folder(&Path::new(axis).join(CHUNKS));
                 self.document(&Path::new(axis).join(CHUNKS).join("0"));

@@ -318,6 +318,8 @@ impl Receiver {
             fields: declared.fields.clone(),
             times: declared.first.times.clone(),
             time_unit: declared.first.time_unit.clone(),
+            calendar: String::new(),
+            along: Default::default(),
             live: declared.live,
         })
     }

@@ -4,10 +4,11 @@ use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenArray, V
 use hdf5_metno::{Dataset, Location, ObjectReference1, ReferencedObject};
 use visapult_volume::Grid;
 
+use super::dataset::encoding;
 use super::find::{Shape, is_in_file};
 use super::order;
 use crate::axes::{self, Axes};
-use crate::coordinates::{self, Coordinates};
+use crate::coordinates::{self, Along, Coordinates, centering_of};
 use crate::roles::Role;
 use crate::shape;
 
@@ -37,6 +38,9 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
     }
     if let Some(unit) = text(dataset, "spacing_unit") {
         axes.grid.unit = unit;
+    }
+    if let Some(told) = text(dataset, "centering").and_then(|told| centering_of(&told)) {
+        axes.grid.centering = told;
     }
     if let Some(times) = values(dataset, "times") {
         if times.len() as u64 != shape.steps {
@@ -125,10 +129,15 @@ fn from_scales(dataset: &Dataset, shape: &Shape) -> Axes {
     let scales = scales(dataset).unwrap_or_default();
     let scale = |role| scales.get(shape.place(role)?)?.as_ref();
     let of_axis = |axis: usize| coordinates(scale(Role::Space(axis))?, shape.size[axis]);
-    axes.remarks = coordinates::place(std::array::from_fn(of_axis), &mut axes.grid);
+    let told = std::array::from_fn(of_axis);
+    axes.along = Along::of(&told);
+    axes.remarks = coordinates::place(told, &mut axes.grid);
     let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);
-    if let Some(times) = scale(Role::Step).and_then(|scale| coordinates(scale, steps)) {
+    if let Some(scale) = scale(Role::Step)
+        && let Some(times) = coordinates(scale, steps)
+    {
         (axes.times, axes.time_unit) = (times.values, times.unit);
+        axes.calendar = text(scale, "calendar").unwrap_or_default();
     }
     axes
 }
@@ -151,8 +160,8 @@ fn coordinates(scale: &Dataset, count: usize) -> Option<Coordinates> {
     let is_number = text(scale, "NAME").is_none_or(|name| !name.starts_with(NO_COORDINATES));
     let fits = is_number && is_in_file(scale) && scale.shape() == [count] && count <= MAX_VALUES;
     let mut values = fits.then(|| scale.read_raw::<f64>().ok())??;
-    let (slope, intercept) = (number(scale, "scale_factor").unwrap_or(1.0), number(scale, "add_offset").unwrap_or(0.0));
-    values.iter_mut().for_each(|value| *value = *value * slope + intercept);
+    let encoding = encoding(scale)?.of_coordinates();
+    values.iter_mut().for_each(|value| *value = encoding.wide_value_of(*value));
     let unit = text(scale, "units").unwrap_or_default();
     let are_downwards = coordinates::are_downwards(&text(scale, "positive").unwrap_or_default(), &unit);
     Some(Coordinates { name: name_of(scale), unit, values, are_downwards })

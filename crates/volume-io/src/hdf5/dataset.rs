@@ -40,7 +40,7 @@ impl Stored {
         };
         let dtype = dataset.dtype().map_err(refuse)?;
         let kind = dtype.to_descriptor().map_err(refuse)?;
-        let encoding = encoding(dataset, &dtype, &kind);
+        let encoding = encoding_as(dataset, &dtype, &kind);
         let native =
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.
@@ -105,8 +105,14 @@ impl Stored {
     }
 }
 
-/// Type, scale and missing value of a dataset, in the machine's byte order.
-fn encoding(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
+/// Type, scale and missing value of a dataset, in the machine's byte order, where it holds numbers.
+pub(super) fn encoding(dataset: &Dataset) -> Option<Encoding> {
+    let dtype = dataset.dtype().ok()?;
+    let kind = dtype.to_descriptor().ok()?;
+    Some(encoding_as(dataset, &dtype, &kind))
+}
+
+fn encoding_as(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
     let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0 && !is_netcdf_default(dataset, kind, *fill));
     let is_whole = |name: &str| attributes::is_whole(dataset, name);

@@ -5,7 +5,7 @@
 use hdf5_metno::Dataset;
 
 use super::attributes::{name_of, scales, text, texts};
-use crate::coordinates::{self, is_east, is_north, is_pressure, is_since_a_date};
+use crate::coordinates;
 use crate::roles::{Role, as_told, is_usual, usual};
 
 /// What each of the 3 or 4 axes of a dataset is: what is said of it, else z, y, x in the end, and before them steps.
@@ -35,38 +35,17 @@ fn axes(dataset: &Dataset) -> Vec<(String, Option<Role>)> {
     let labels = texts(dataset, "DIMENSION_LABELS").unwrap_or_default();
     let axis = |place: usize| match (scales.get(place).and_then(Option::as_ref), labels.get(place)) {
         (Some(scale), _) => (name_of(scale), role_of(scale)),
-        (None, Some(label)) if !label.is_empty() => (label.clone(), of_name(label)),
+        (None, Some(label)) if !label.is_empty() => (label.clone(), without_channels(Role::of_name(label))),
         _ => ("?".to_owned(), None),
     };
     (0..dataset.ndim()).map(axis).collect()
 }
 
-fn of_name(name: &str) -> Option<Role> {
-    Role::of_name(name).filter(|role| *role != Role::Channel)
+fn without_channels(role: Option<Role>) -> Option<Role> {
+    role.filter(|role| *role != Role::Channel)
 }
 
 /// What the axis of a scale is, if something says so.
 fn role_of(scale: &Dataset) -> Option<Role> {
-    let said = |name: &str| text(scale, name).unwrap_or_default().to_ascii_lowercase();
-    let by_axis = match said("axis").as_str() {
-        "x" => Some(Role::Space(0)),
-        "y" => Some(Role::Space(1)),
-        "z" => Some(Role::Space(2)),
-        "t" => Some(Role::Step),
-        _ => None,
-    };
-    let by_standard_name = || match said("standard_name").as_str() {
-        "longitude" | "grid_longitude" | "projection_x_coordinate" => Some(Role::Space(0)),
-        "latitude" | "grid_latitude" | "projection_y_coordinate" => Some(Role::Space(1)),
-        "time" => Some(Role::Step),
-        _ => None,
-    };
-    let by_unit = || match said("units").as_str() {
-        unit if is_east(unit) => Some(Role::Space(0)),
-        unit if is_north(unit) => Some(Role::Space(1)),
-        unit if is_pressure(unit) => Some(Role::Space(2)),
-        unit => is_since_a_date(unit).then_some(Role::Step),
-    };
-    let by_direction = || ["up", "down"].contains(&said("positive").as_str()).then_some(Role::Space(2));
-    by_axis.or_else(by_standard_name).or_else(by_unit).or_else(by_direction).or_else(|| of_name(&name_of(scale)))
+    without_channels(coordinates::role_of(&name_of(scale), |name| text(scale, name)))
 }

@@ -92,6 +92,8 @@ impl Overlapping {
             fields: fields.iter().map(|field| field.info.clone()).collect(),
             times: steps.times,
             time_unit: String::new(),
+            calendar: String::new(),
+            along: Default::default(),
             live: false,
         };
         let span = StepSpan { first: 0, last: patches.len().saturating_sub(1) as u64 };

@@ -13,7 +13,7 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
-use crate::roles::{Role, as_told, is_in_order, put_in_order};
+use crate::roles::{Role, as_told, is_in_order, put_in_order, usual};
 use crate::scalar::Encoding;
 use crate::shape::wrong_axes;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
@@ -39,14 +39,12 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// `roles` are those of the array's axes, where something names them.
-    pub(super) fn new(shown: String, array: Array<Store>, roles: Option<Vec<Role>>) -> Result<Self, String> {
+    /// `roles` are those of the array's axes.
+    pub(super) fn new(shown: String, array: Array<Store>, roles: Vec<Role>) -> Result<Self, String> {
         let encoding = encoding(&array)?;
-        let roles = match roles {
-            Some(roles) if roles.len() == array.shape().len() => roles,
-            Some(roles) => return Err(format!("it has {} axes, {} are named", array.shape().len(), roles.len())),
-            None => roles_of(&array)?,
-        };
+        if roles.len() != array.shape().len() {
+            return Err(format!("it has {} axes, {} are named", array.shape().len(), roles.len()));
+        }
         if array.shape().contains(&0) {
             return Err(format!("its shape {:?} holds no value: every axis needs at least one", array.shape()));
         }
@@ -220,7 +218,7 @@ pub(super) fn is_coordinates(array: &Array<Store>, name: &str) -> bool {
     array.shape().len() == 1 && axis_names(array).is_some_and(|names| names == [name])
 }
 
-fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
+pub(super) fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     if let Some(names) = array.dimension_names() {
         return Some(names.iter().map(|name| name.clone().unwrap_or_default()).collect());
     }
@@ -229,14 +227,14 @@ fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// What the axes of an array are: what their names say, else z, y, x in the end and before them steps and channels.
-fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
-    let names = axis_names(array).unwrap_or_default();
-    let named: Vec<_> = names.iter().map(|name| Role::of_name(name)).collect();
+/// What the axes of an array are: what is `told` of those of such names, else z, y, x in the end and before them steps and channels.
+pub(super) fn roles_of(array: &Array<Store>, mut told: impl FnMut(&str) -> Option<Role>) -> Result<Vec<Role>, String> {
     let shape = array.shape();
     if !(3..=5).contains(&shape.len()) {
         return Err(wrong_axes(shape));
     }
+    let names = axis_names(array).unwrap_or_default();
+    let named: Vec<_> = names.iter().map(|name| told(name)).collect();
     let is_once = |role: &Option<Role>| named.iter().filter(|other| *other == role).count() == 1;
     let has = |axis| named.contains(&Some(Role::Space(axis)));
     if named.len() == shape.len() && named.iter().all(|role| role.is_some() && is_once(role)) && has(0) && has(1) {
@@ -245,7 +243,10 @@ fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
     if let Some(roles) = as_told(&named) {
         return Ok(roles);
     }
-    let guessed = roles_in_order(shape.len(), named.first() == Some(&Some(Role::Channel)));
+    let guessed = match shape.len() {
+        3 => usual(&named),
+        axes => roles_in_order(axes, named.first() == Some(&Some(Role::Channel))),
+    };
     if guessed.iter().zip(&named).any(|(guess, named)| named.is_some_and(|named| named != *guess)) {
         return Err(format!(
             "what its axes ({}) are cannot be told: name them t, c, z, y, x, or store them in this order",
@@ -255,10 +256,9 @@ fn roles_of(array: &Array<Store>) -> Result<Vec<Role>, String> {
     Ok(guessed)
 }
 
-/// The roles of 3 to 5 axes that nothing names.
+/// The roles of 4 or 5 axes that nothing names.
 fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
     let before: &[Role] = match axes {
-        3 => &[],
         4 if has_channels_first => &[Role::Channel],
         4 => &[Role::Step],
         _ if has_channels_first => &[Role::Channel, Role::Step],

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use visapult_volume::Grid;
 
 use super::store::Store;
+use crate::coordinates::centering_of;
 
 /// Attributes of an array or group.
 pub(super) type Attributes = Map<String, Value>;
@@ -60,7 +61,7 @@ pub(super) fn list(attributes: &Attributes, name: &str) -> Option<Vec<f64>> {
     attributes.get(name)?.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// Puts `spacing`, `origin` and `spacing_unit` of an array, each `[x, y, z]`, into its grid.
+/// Puts `spacing` and `origin` of an array, each `[x, y, z]`, their `spacing_unit` and its `centering` into its grid.
 pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
     if let Some(Ok(spacing)) = list(attributes, "spacing").map(<[f64; 3]>::try_from) {
         grid.spacing = spacing;
@@ -70,6 +71,9 @@ pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
     }
     if let Some(unit) = text(attributes, "spacing_unit") {
         grid.unit = unit;
+    }
+    if let Some(centering) = text(attributes, "centering").and_then(|told| centering_of(&told)) {
+        grid.centering = centering;
     }
 }
 

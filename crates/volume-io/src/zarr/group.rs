@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use visapult_volume::FieldInfo;
-use zarrs::array::ArrayBytes;
+use zarrs::array::{Array, ArrayBytes};
 
-use super::array::{Stored, encoding, is_coordinates};
+use super::array::{Stored, axis_names, encoding, is_coordinates, roles_of};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::{self, Axes};
-use crate::coordinates::{self, Coordinates};
+use crate::coordinates::{self, Along, Coordinates};
 use crate::refused::Refused;
 use crate::roles::Role;
 use crate::shape;
@@ -24,11 +24,11 @@ const MAX_COORDINATES: u64 = 1 << 20;
 pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let array = node.array("/")?;
     let shown = node.store.shown();
-    let stored = Stored::new(shown.display().to_string(), array, None)?;
-    let names_axes = stored.axis_name(Role::Space(0)).is_some();
     // Whom a server lets see the array alone sees it without coordinates.
-    let around = names_axes.then(|| node.store.above().ok().flatten()).flatten();
-    content(around.as_ref(), "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
+    let around = axis_names(&array).and_then(|_| node.store.above().ok().flatten());
+    let mut scales = Scales { around: around.as_ref(), known: HashMap::new() };
+    let stored = scales.stored(shown.display().to_string(), array)?;
+    content(scales, "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
 }
 
 /// The arrays of the node's group.
@@ -38,6 +38,7 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
         // Here one that cannot be read is no field; there it may be one another time.
         node.store.ready(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
     }
+    let mut scales = Scales { around: Some(node.store), known: HashMap::new() };
     let (mut arrays, mut refused) = (Vec::new(), Refused::default());
     for name in names {
         let at = node.store.join(&name);
@@ -45,7 +46,7 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
         if array.as_ref().is_ok_and(|array| is_coordinates(array, &name)) {
             continue;
         }
-        match array.and_then(|array| Stored::new(at.shown().display().to_string(), array, None)) {
+        match array.and_then(|array| scales.stored(at.shown().display().to_string(), array)) {
             Ok(stored) => arrays.push((name, Arc::new(stored))),
             Err(_) if is_group(&at) => refused.add(&name, "it is a group"),
             Err(problem) if at.is_node().unwrap_or(false) => refused.add(&name, &problem),
@@ -66,7 +67,7 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
     if arrays.is_empty() {
         return Err(format!("{}: name a group or array inside", refused.told("array of numbers")));
     }
-    content(Some(node.store), "Zarr group", arrays)
+    content(scales, "Zarr group", arrays)
 }
 
 fn is_group(at: &Store) -> bool {
@@ -74,9 +75,8 @@ fn is_group(at: &Store) -> bool {
     !is_array && at.is_node().unwrap_or(false) && attributes::of_group(at).is_ok_and(|found| found.is_some())
 }
 
-/// `around` is the group that the arrays are in.
-fn content(around: Option<&Store>, kind: &'static str, arrays: Vec<(String, Arc<Stored>)>) -> Result<Content, String> {
-    let mut scales = Scales { around, known: HashMap::new() };
+/// `scales` are those of the group that the arrays are in.
+fn content(mut scales: Scales<'_>, kind: &'static str, arrays: Vec<(String, Arc<Stored>)>) -> Result<Content, String> {
     let told: Vec<_> = arrays.iter().map(|(name, stored)| (name.clone(), axes(stored, &mut scales))).collect();
     let axes = Axes::of_all(&told).map_err(|problem| format!("{problem}: add '/' and one of their names"))?;
     let mut fields = Vec::new();
@@ -88,25 +88,27 @@ fn content(around: Option<&Store>, kind: &'static str, arrays: Vec<(String, Arc<
             fields.push(Field { info, levels: vec![Arc::clone(&stored)], channel });
         }
     }
-    let Axes { grid, times, time_unit, remarks } = axes;
-    Ok(Content { kind, grids: vec![grid], fields, times, time_unit, remarks })
+    let Axes { grid, times, time_unit, calendar, along, remarks } = axes;
+    Ok(Content { kind, grids: vec![grid], fields, times, time_unit, calendar, along, remarks })
 }
 
 /// What is known of an array's axes; its attributes win over coordinates.
 fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
     let mut axes = Axes::of_size(stored.size());
-    if let Some(times) = scales.of(stored, Role::Step) {
-        (axes.times, axes.time_unit) = (times.values, times.unit);
+    if let Some((times, calendar)) = scales.of(stored, Role::Step) {
+        (axes.times, axes.time_unit, axes.calendar) = (times.values, times.unit, calendar);
     }
+    let told = std::array::from_fn(|axis| Some(scales.of(stored, Role::Space(axis))?.0));
+    axes.along = Along::of(&told);
     if attributes::list(stored.attributes(), "spacing").is_none_or(|spacing| spacing.len() != 3) {
-        let along = std::array::from_fn(|axis| scales.of(stored, Role::Space(axis)));
-        axes.remarks = coordinates::place(along, &mut axes.grid);
+        axes.remarks = coordinates::place(told, &mut axes.grid);
     }
     attributes::place(stored.attributes(), &mut axes.grid);
     let times = attributes::list(stored.attributes(), "times");
     if let Some(times) = times.filter(|times| times.len() as u64 == stored.steps()) {
         axes.times = times;
         axes.time_unit = attributes::text(stored.attributes(), "time_unit").unwrap_or_default();
+        axes.calendar.clear();
     }
     if axes.times.is_empty() && stored.axis_name(Role::Space(0)).is_none() {
         axes.remarks.extend(shape::doubt(stored.shape()));
@@ -123,29 +125,57 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
 struct Scales<'a> {
     around: Option<&'a Store>,
     /// By name; none of what is no such array.
-    known: HashMap<String, Option<Coordinates>>,
+    known: HashMap<String, Option<Scale>>,
+}
+
+/// What such an array says of its axis.
+struct Scale {
+    role: Option<Role>,
+    /// None where it holds no numbers.
+    coordinates: Option<Coordinates>,
+    calendar: String,
 }
 
 impl Scales<'_> {
-    /// Along an axis of `stored`.
-    fn of(&mut self, stored: &Stored, role: Role) -> Option<Coordinates> {
-        let name = stored.axis_name(role).filter(|name| !name.is_empty() && !name.contains('/'))?;
-        let node = Node { store: self.around? };
+    /// An array whose axes are what is said of them.
+    fn stored(&mut self, shown: String, array: Array<Store>) -> Result<Stored, String> {
+        let told = |name: &str| self.named(name).map_or_else(|| Role::of_name(name), |scale| scale.role);
+        let roles = roles_of(&array, told)?;
+        Stored::new(shown, array, roles)
+    }
+
+    /// Coordinates along an axis of `stored`, and the calendar in which they count, if they are times.
+    fn of(&mut self, stored: &Stored, role: Role) -> Option<(Coordinates, String)> {
         let length = match role {
             Role::Space(axis) => stored.size()[axis] as u64,
             _ => stored.steps(),
         };
-        let known = self.known.entry(name.clone()).or_insert_with(|| coordinates(&node, &name));
-        known.clone().filter(|known| known.values.len() as u64 == length)
+        let scale = self.named(&stored.axis_name(role)?)?;
+        let fits = |found: &&Coordinates| found.values.len() as u64 == length;
+        Some((scale.coordinates.as_ref().filter(fits)?.clone(), scale.calendar.clone()))
+    }
+
+    fn named(&mut self, name: &str) -> Option<&Scale> {
+        let node = Node { store: self.around? };
+        if name.is_empty() || name.contains('/') {
+            return None;
+        }
+        self.known.entry(name.to_owned()).or_insert_with(|| scale(&node, name)).as_ref()
     }
 }
 
-fn coordinates(node: &Node<'_>, name: &str) -> Option<Coordinates> {
+fn scale(node: &Node<'_>, name: &str) -> Option<Scale> {
     let array = node.array(name).ok()?;
     if !matches!(array.shape(), [length] if *length <= MAX_COORDINATES) {
         return None;
     }
-    let encoding = encoding(&array).ok()?;
+    let text = |told: &str| attributes::text(array.attributes(), told);
+    let calendar = text("calendar").unwrap_or_default();
+    Some(Scale { role: coordinates::role_of(name, text), coordinates: coordinates(&array, name), calendar })
+}
+
+fn coordinates(array: &Array<Store>, name: &str) -> Option<Coordinates> {
+    let encoding = encoding(array).ok()?.of_coordinates();
     let read = array.retrieve_array_subset::<ArrayBytes<'_>>(&array.subset_all()).ok()?;
     let values = encoding.decode_wide(&read.into_fixed().ok()?);
     let unit = attributes::text(array.attributes(), "units").unwrap_or_default();

@@ -9,6 +9,7 @@ use visapult_volume::{FieldInfo, Grid};
 use super::array::Stored;
 use super::attributes::Attributes;
 use super::{Content, Field, Node};
+use crate::coordinates::Along;
 use crate::roles::Role;
 use crate::shape;
 
@@ -105,7 +106,7 @@ impl Multiscale {
             }
             let shown = node.store.join(&inside).shown().display().to_string();
             let in_level = |problem| format!("level '{}': {problem}", dataset.path);
-            let stored = Stored::new(shown, node.array(&inside)?, Some(roles.clone())).map_err(in_level)?;
+            let stored = Stored::new(shown, node.array(&inside)?, roles.clone()).map_err(in_level)?;
             let extent = |stored: &Stored| (stored.steps(), stored.channels(), stored.scalar());
             if levels.first().is_some_and(|first| extent(first) != extent(&stored)) {
                 return Err(format!("level '{}' has other steps, channels or values than the first", dataset.path));
@@ -114,9 +115,10 @@ impl Multiscale {
             levels.push(Arc::new(stored));
         }
         let remarks = self.place_in_units(&roles, &mut grids);
+        let along = if remarks.is_empty() { Default::default() } else { [const { Along::Unknown }; 3] };
         let (times, time_unit) = self.times(levels[0].steps(), &roles);
         let fields = self.fields(node, &levels)?;
-        Ok(Content { kind: "OME-Zarr image", grids, fields, times, time_unit, remarks })
+        Ok(Content { kind: "OME-Zarr image", grids, fields, times, time_unit, calendar: String::new(), along, remarks })
     }
 
     fn roles(&self) -> Result<Vec<Role>, String> {
