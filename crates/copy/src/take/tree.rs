@@ -234,7 +234,8 @@ impl Tree {
             let there = shelf.there(&spot.path())?;
             let pending = self.pending(spot, size, there.is_some());
             // A store keeps the time when it was written there: what was changed before then is there.
-            let looks_same = |there: Told| there.size == size && (self.any_time() || there.mtime.s >= spot.mtime.s);
+            let is_no_older = |there: Told| !spot.mtime.is_untold() && there.mtime.s >= spot.mtime.s;
+            let looks_same = |there: Told| there.size == size && (self.any_time() || is_no_older(there));
             return Ok(match there.filter(|_| !self.wish.anew) {
                 Some(there) if looks_same(there) => Verdict::Same { pending, has_holes },
                 _ => Verdict::Wanted { pending, has_holes },
