@@ -8,9 +8,11 @@ use visapult_ripp_net::SessionError;
 use super::arriving::{BundleOver, RangeOver, Ranged};
 use super::dealing::{FIRST, Piece};
 use super::pool::{Done, Fault, Job, Pending};
+use super::room::has_no_inodes;
 use super::{Taking, protocol};
 use crate::bundle;
 use crate::error::CopyError;
+use crate::landing::Ground;
 use crate::memory::CountedMemory;
 use crate::objects::Upload;
 use crate::ranged::Found;
@@ -110,8 +112,13 @@ impl Taking<'_> {
     }
 
     fn full(&self, pending: &Pending) -> CopyError {
+        let lack = if matches!(&self.ground, Some(Ground::Folder(base)) if has_no_inodes(base)) {
+            "the disk at the destination has no inodes left, and takes no further file whatever room there is (df -i)"
+        } else {
+            "the disk (or quota) at the destination is full"
+        };
         CopyError::Here(format!(
-            "{}: the disk (or quota) at the destination is full; what has been copied is kept: make room, and the same command goes on from there",
+            "{}: {lack}; what has been copied is kept: make room, and the same command goes on from there",
             self.telling.called(&pending.path())
         ))
     }
