@@ -60,6 +60,16 @@ pub(super) enum Heir {
     File,
 }
 
+impl Heir {
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Folder => "a folder",
+            Self::Link { .. } => "a link",
+            Self::File => "a file",
+        }
+    }
+}
+
 /// Folders that have another name as long as something has theirs: where they are, and what they are to be called there.
 #[derive(Debug, Default)]
 pub(super) struct StandIns(HashMap<PathBuf, Name>);

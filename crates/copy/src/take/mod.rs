@@ -18,7 +18,7 @@ mod telling;
 mod tree;
 mod unasked;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -83,6 +83,7 @@ pub(crate) fn take(
             entries: 0,
             listed: None,
             is_partial: false,
+            unlisted: HashSet::new(),
             is_all_new: false,
             knows: landing.as_ref().is_none_or(|landing| landing.is_known),
             group: None,
@@ -134,6 +135,8 @@ struct Taking<'a> {
     listed: Option<u64>,
     /// Not all of the sources could be listed.
     is_partial: bool,
+    /// What of them could not, as it is called in the destination.
+    unlisted: HashSet<String>,
     /// The sources go into a folder that was made for them.
     is_all_new: bool,
     /// Whoever gives may know what lies there.
@@ -253,6 +256,9 @@ impl Taking<'_> {
                 let (path, why) = (printable(path.as_bytes()), printable(why.as_bytes()));
                 if failed {
                     self.is_partial = true;
+                    if self.wish.is_comparison() {
+                        self.unlisted.insert(path.clone());
+                    }
                     self.telling.fail_called(None, path, &why)?;
                 } else {
                     self.telling.left_out(path, why)?;
