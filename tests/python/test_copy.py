@@ -174,6 +174,22 @@ def test_verify_that_is_interrupted_does_not_say_that_anything_differs(shared: t
     assert_one_clear_line(ended.stderr, "stopped: not all of it was looked at")
 
 
+def test_a_fetch_that_dials_again_is_not_called_under_way_and_one_that_is_over_is_not_stopped(tmp_path: Path) -> None:
+    make_tree(tmp_path / "a", 9, 5, 50 * MEBI)
+    fetches = [VISAPULT, "fetches"]
+    with sharing(tmp_path / "a", "--rate", "50M") as giving, sharing(tmp_path / "b", "--write", "--fetch", "127.0.0.1") as taking:
+        assert copy(giving.url, taking.url, "--detach").code == 0
+        giving.process.stop()
+        until = time.monotonic() + SOON
+        while "dialling again" not in (told := Process([*fetches, taking.url]).end(SOON).stdout) and time.monotonic() < until:
+            pause(0.1)
+        assert re.search(r"under way: the connection is lost \(.*\): dialling again for 300 s \(\d+ s ago\)$", told.rstrip()), told
+        assert "is being stopped" in Process([*fetches, taking.url, "--stop", "1"]).end(SOON).stdout
+        taking.copies()
+        over = Process([*fetches, taking.url, "--stop", "1"]).end(SOON)
+        assert (over.code, over.stdout.rstrip().endswith("there was nothing to stop, it was over")) == (0, True), over
+
+
 def test_a_dry_run_names_what_it_would_do_in_every_direction(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     for run_folder in (folder / "run", tmp_path / "run"):
