@@ -149,6 +149,23 @@ def test_a_file_that_changes_while_it_is_read(source: Path, target: Path, length
     assert tree_of(target / "run") == tree_of(source)
 
 
+def test_what_is_left_of_another_version_is_not_mixed_in_where_contents_are_compared(source: Path, target: Path) -> None:
+    large = source / "large.raw"
+    with sharing(source.parent, *RATE) as share:
+        copying = start_copy(f"{share.url}/run", target, "--checksum", "--json")
+        until_it_carries(copying, 2 * LARGE // 3)
+        copying.signal(signal.SIGKILL)
+        copying.end()
+        assert_kept_and_marked(target)
+        status = large.stat()
+        noise_file(large, 32, LARGE)
+        os.utime(large, ns=(status.st_atime_ns, status.st_mtime_ns))
+        copied = copy(f"{share.url}/run", target, "--checksum")
+    assert copied.code == 0, copied
+    assert "goes on from" in copied.stderr and "versions that differ" in copied.stderr
+    assert tree_of(target / "run") == tree_of(source)
+
+
 def test_a_file_that_holds_more_than_it_says_is_not_copied_as_empty(target: Path) -> None:
     copied = copy("/proc/version", target)
     assert copied.code == 3, copied

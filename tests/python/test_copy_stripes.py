@@ -194,6 +194,25 @@ def test_what_a_node_could_not_take_is_told_though_it_looks_the_same_and_nothing
     assert [path.name for path in sorted((sink / "run").glob("*.txt")) if path.read_bytes() == b"old"] == ["3.txt"]
 
 
+def test_nodes_that_differ_in_content_alone_give_no_mixture_where_contents_are_compared(tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other" / "run"
+    make_tree(folder, 19, 50, 100 * MEBI)
+    shutil.copytree(folder, other, symlinks=True)
+    for path in other.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            status = path.stat()
+            path.write_bytes(path.read_bytes()[::-1])
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with nodes(tmp_path, folder, other) as stripe:
+        done = copy(stripe[0].url, tmp_path / "here/", "--checksum", "--manifest", tmp_path / "b3")
+        assert done.code == 0, done
+        assert "large.raw was put together of versions that differ" in done.stderr
+        assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
+        again = copy(stripe[0].url, tmp_path / "here/", "--checksum")
+        assert again.stdout.startswith("copied 0 files"), again
+    assert run("verify", tmp_path / "b3", tmp_path / "here").returncode == 0
+
+
 def test_striped_shares_fetch_from_striped_shares_and_a_node_that_dies_loses_nothing(tmp_path: Path) -> None:
     source, sink = tmp_path / "run", tmp_path / "sink"
     make_tree(source, 18, 1000, 30 * MEBI)

@@ -266,7 +266,7 @@ mod tests {
         let was = FileId::from(&base.symlink_metadata("a").unwrap());
         let one = InWay { folder: folder.clone(), name: name.clone(), was, heir: Heir::File };
         let origin = Origin { size: 7, mtime: MTIME, start: 0 };
-        let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true };
+        let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true, is_begun: false };
         let place = pending.place(Arc::new(base.try_clone().unwrap()), false);
         let write = |content: &[u8]| place_whole(&place, content, blake3::hash(content).as_bytes(), MTIME).unwrap();
         write(b"content");

@@ -17,6 +17,7 @@ mod shelving;
 mod telling;
 mod tree;
 mod unasked;
+mod witness;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +37,7 @@ use self::pool::{Pending, Pool};
 use self::room::Room;
 use self::telling::Telling;
 use self::tree::Tree;
+use self::witness::Witnesses;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
@@ -91,6 +93,7 @@ pub(crate) fn take(
             pending: HashMap::new(),
             waiting: Waiting::default(),
             comparing: Comparing::default(),
+            witnesses: Witnesses::default(),
             ranged: HashMap::new(),
             // A bucket is written by one, which asks one.
             nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Shelf(_))))),
@@ -150,6 +153,8 @@ struct Taking<'a> {
     waiting: Waiting,
     /// Those that may be the same.
     comparing: Comparing,
+    /// Hashes that files are held against before they get their names.
+    witnesses: Witnesses,
     /// Those that come in ranges.
     ranged: HashMap<u64, Ranged>,
     /// The further nodes of a striped share; and who gives what, if it is one.
@@ -269,6 +274,8 @@ impl Taking<'_> {
                     let hash = blake3::Hash::from_hex(&hash).map_err(|_| protocol("it told a hash that is none"))?;
                     if let Some(compared) = self.comparing.there(entry, *hash.as_bytes()) {
                         self.on_compared(entry, compared)?;
+                    } else if let Some(file) = self.witnesses.tell(entry, *hash.as_bytes()) {
+                        self.keep(entry, file)?;
                     }
                 }
             }

@@ -62,10 +62,7 @@ impl Taking<'_> {
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
             match held {
-                Ok(true) => {
-                    self.ranged.remove(&entry);
-                    self.pool.give(Job::Keep { entry, file });
-                }
+                Ok(true) => self.keep(entry, file)?,
                 Ok(false) if file.wants_writing() => self.pool.give(Job::Write { entry, file }),
                 Ok(false) => {}
                 Err(why) => self.on_bad_range(entry, &why)?,
@@ -127,6 +124,7 @@ impl Taking<'_> {
     pub(super) fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
         self.ranged.remove(&entry);
         self.comparing.drop(entry);
+        self.witnesses.drop(entry);
         self.no_more_of(entry);
         if let Some(dealing) = &mut self.dealing {
             dealing.forget(entry, Instant::now());
@@ -206,6 +204,7 @@ impl Taking<'_> {
     fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
         self.nodes.done(entry);
+        self.witnesses.drop(entry);
         match hash {
             Ok(hash) => {
                 self.telling.done(entry);
@@ -258,8 +257,7 @@ impl Taking<'_> {
             ))?;
         }
         if missing.is_empty() {
-            self.pool.give(Job::Keep { entry, file });
-            return Ok(());
+            return self.keep(entry, file);
         }
         self.ranged.insert(entry, Ranged::File(file));
         if let Some(dealing) = &mut self.dealing {
@@ -291,7 +289,7 @@ impl Taking<'_> {
         self.telling.hash(self.tree.below_destination(&path), hash)
     }
 
-    fn on_fault(&mut self, entry: u64, pending: &Pending, fault: &Fault) -> Result<(), CopyError> {
+    pub(super) fn on_fault(&mut self, entry: u64, pending: &Pending, fault: &Fault) -> Result<(), CopyError> {
         if fault.is_full {
             return Err(self.full(pending));
         }

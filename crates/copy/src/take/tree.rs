@@ -262,6 +262,8 @@ impl Tree {
         let dir = spot.dir()?.filter(|_| !spot.is_new);
         let there = dir.map_or(Ok(None), |dir| spot.replaced(dir))?;
         let mut pending = self.pending(spot, size, there.is_some());
+        pending.is_begun = self.wish.alike == Alike::All
+            && dir.is_some_and(|dir| dir.symlink_metadata(spot.name.partial().as_path()).is_ok());
         let any_time = self.any_time();
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
@@ -296,6 +298,7 @@ impl Tree {
             mode: spot.mode,
             replaces,
             waits: false,
+            is_begun: false,
         }
     }
 
