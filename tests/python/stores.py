@@ -104,6 +104,7 @@ class Faulty(http.server.ThreadingHTTPServer):
         self.modified = 1_700_000_000.0
         #: What is told in its place.
         self.time_told = ""
+        self.tells_version = True
 
     @property
     def url(self) -> str:
@@ -136,7 +137,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
         if content is None:
             return self.send(404, b"<Error><Code>NoSuchKey</Code></Error>")
         modified = self.server.time_told or email.utils.formatdate(self.server.modified, usegmt=True)
-        told = {"ETag": f'"{hash(content):x}"', "Last-Modified": modified}
+        told = {"Last-Modified": modified}
+        if self.server.tells_version:
+            told["ETag"] = f'"{hash(content):x}"'
         if self.server.is_chunked:
             return self.send_chunked(content, told)
         part = re.fullmatch(r"bytes=(\d*)-(\d+)", self.headers.get("Range", ""))

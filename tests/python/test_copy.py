@@ -122,6 +122,74 @@ def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) 
     assert "; 2 WRONG" in wrong.stdout
 
 
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_what_is_on_one_side_only_is_told_whatever_else_differs(is_shared: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    there, here = folder / "run", tmp_path / "here"
+    for top in (there, here):
+        (top / "closed").mkdir(parents=True)
+        (top / "same").write_text("same")
+        (top / "closed" / "same").write_text("same")
+    (here / "closed" / "mine").touch()
+    (here / "mine").touch()
+    (here / "folder").mkdir()
+    (there / "folder").touch()
+    (there / "file").mkdir()
+    (here / "file").touch()
+    os.mkfifo(here / "pipe")
+    (there / "pipe").touch()
+    (there / "link").symlink_to("nowhere")
+    (here / "link").mkdir()
+    (there / "theirs").touch()
+    place = f"{url}/run" if is_shared else there
+    not_there = "is not in the share" if is_shared else f"is not in {there}"
+    expected = [
+        f"closed/mine: {not_there}", "file: is a file here and a folder there", "folder: is a folder here and a file there",
+        "link: is a folder here and a link there", f"mine: {not_there}", "pipe: is neither file, folder nor link here and a file there",
+        f"theirs: is not in {here}",
+    ]  # fmt: skip
+    wrong = run("verify", here, place, check=False)
+    assert sorted(line.removeprefix("visapult: ") for line in wrong.stderr.splitlines()) == expected
+    assert (wrong.returncode, "; 7 WRONG" in wrong.stdout) == (1, True)
+    if not is_shared:
+        # What is in a folder that cannot be listed is not known to be on one side only.
+        (there / "closed").chmod(0)
+        closed = Process([*without_rights(), VISAPULT, "verify", here, there]).end(SOON)
+        expected[0] = "closed: cannot be read: permission denied"
+        assert sorted(line.removeprefix("visapult: ") for line in closed.stderr.splitlines()) == expected
+        (there / "closed").chmod(0o755)
+
+
+def test_verify_that_is_interrupted_does_not_say_that_anything_differs(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    for place in (folder, tmp_path / "here"):
+        place.mkdir(exist_ok=True)
+        with (place / "large.raw").open("wb") as file:
+            file.truncate(1 << 42)
+    verifying = Process([VISAPULT, "verify", tmp_path / "here", url])
+    pause(1)
+    verifying.signal(signal.SIGINT)
+    ended = verifying.end(SOON)
+    assert ended.code == 130, ended
+    assert_one_clear_line(ended.stderr, "stopped: not all of it was looked at")
+
+
+def test_a_fetch_that_dials_again_is_not_called_under_way_and_one_that_is_over_is_not_stopped(tmp_path: Path) -> None:
+    make_tree(tmp_path / "a", 9, 5, 50 * MEBI)
+    fetches = [VISAPULT, "fetches"]
+    with sharing(tmp_path / "a", "--rate", "50M") as giving, sharing(tmp_path / "b", "--write", "--fetch", "127.0.0.1") as taking:
+        assert copy(giving.url, taking.url, "--detach").code == 0
+        giving.process.stop()
+        until = time.monotonic() + SOON
+        while "dialling again" not in (told := Process([*fetches, taking.url]).end(SOON).stdout) and time.monotonic() < until:
+            pause(0.1)
+        assert re.search(r"under way: the connection is lost \(.*\): dialling again for 300 s \(\d+ s ago\)$", told.rstrip()), told
+        assert "is being stopped" in Process([*fetches, taking.url, "--stop", "1"]).end(SOON).stdout
+        taking.copies()
+        over = Process([*fetches, taking.url, "--stop", "1"]).end(SOON)
+        assert (over.code, over.stdout.rstrip().endswith("there was nothing to stop, it was over")) == (0, True), over
+
+
 def test_a_dry_run_names_what_it_would_do_in_every_direction(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     for run_folder in (folder / "run", tmp_path / "run"):

@@ -1,5 +1,6 @@
 """Bad days of copies, from the command's side: each ends with one clear line, keeps what came, and touches nothing beside it."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -146,6 +147,46 @@ def test_a_file_that_changes_while_it_is_read(source: Path, target: Path, length
         assert (target / "run" / "small.txt").read_text() == "small"
         assert copy(share.url, target).code == 0
     assert tree_of(target / "run") == tree_of(source)
+
+
+def test_what_is_left_of_another_version_is_not_mixed_in_where_contents_are_compared(source: Path, target: Path) -> None:
+    large = source / "large.raw"
+    with sharing(source.parent, *RATE) as share:
+        copying = start_copy(f"{share.url}/run", target, "--checksum", "--json")
+        until_it_carries(copying, 2 * LARGE // 3)
+        copying.signal(signal.SIGKILL)
+        copying.end()
+        assert_kept_and_marked(target)
+        status = large.stat()
+        noise_file(large, 32, LARGE)
+        os.utime(large, ns=(status.st_atime_ns, status.st_mtime_ns))
+        copied = copy(f"{share.url}/run", target, "--checksum")
+    assert copied.code == 0, copied
+    assert "goes on from" in copied.stderr and "versions that differ" in copied.stderr
+    assert tree_of(target / "run") == tree_of(source)
+
+
+def test_a_file_that_holds_more_than_it_says_is_not_copied_as_empty(target: Path) -> None:
+    copied = copy("/proc/version", target)
+    assert copied.code == 3, copied
+    assert_one_clear_line(copied.stderr, "version: cannot be read: it holds more than the size", "/proc")
+    assert not list(target.iterdir())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a small file system is mounted")
+def test_a_disk_without_inodes_is_not_called_full(source: Path, target: Path) -> None:
+    for number in range(50):
+        (source / f"{number}.txt").write_text("text")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=20", "none", target], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        copied = copy(source, target)
+        assert copied.code == 1, copied
+        assert_one_clear_line(copied.stderr, "has no inodes left", "df -i")
+        subprocess.run(["mount", "-o", "remount,nr_inodes=200", target], check=True)
+        assert copy(source, target).code == 0
+    finally:
+        subprocess.run(["umount", "-l", target], check=True)
 
 
 def test_a_share_that_may_not_write(source: Path, target: Path) -> None:

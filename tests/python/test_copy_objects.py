@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import VISAPULT, run
-from shares import MEBI, MOST_RESENT, noise, shared, without_rights  # noqa: F401 (a fixture)
+from shares import MEBI, MOST_RESENT, events, noise, shared, without_rights  # noqa: F401 (a fixture)
 from stores import KEY, SECRET, SOON, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
 
@@ -192,11 +192,34 @@ def test_a_file_of_the_web_without_its_length_is_refused_and_one_without_a_time_
         server.time_told = "yesterday"
         copied = plain(server.url).copy(f"{server.url}/run.h5", tmp_path)
         assert (copied.code, copied.stderr) == (0, "")
-        assert (tmp_path / "run.h5").stat().st_mtime == 0
+        assert int((tmp_path / "run.h5").stat().st_mtime) == 0
         server.is_chunked = True
         refused = plain(server.url).copy(f"{server.url}/run.h5", tmp_path / "other")
         assert refused.code != 0
         assert_one_clear_line(refused.stderr, "does not say how long it is", "another program")
+
+
+@pytest.mark.parametrize("tells_version", [True, False])
+def test_versions_of_a_file_of_the_web_without_a_time_are_not_taken_for_one_another(tells_version: bool, tmp_path: Path) -> None:
+    contents = [noise(random.Random(seed), 48 * MEBI) for seed in (1, 2)]
+    with faulty({"/run.raw": contents[0], "/small": b"old"}) as server:
+        server.time_told, server.tells_version = "never", tells_version
+        web, command = plain(server.url), (f"{server.url}/run.raw", tmp_path, "--json")
+        killed = web.start("copy", *command, "--rate", "100M")
+        assert any(event.get("bytes_sent", 0) > 36 * MEBI for event in events(killed.said)), "it ended before"
+        killed.signal(signal.SIGKILL)
+        killed.end()
+        assert (tmp_path / "run.raw.visapult-log").stat().st_size > 48
+        server.objects["/run.raw"] = contents[1]
+        assert web.copy(*command).code == 0
+        assert (tmp_path / "run.raw").read_bytes() == contents[1]
+        # What is there is not asked for again as long as its version is the same.
+        again = web.copy(f"{server.url}/run.raw", tmp_path).stdout
+        assert ("1 file there already" in again) == tells_version
+        assert web.copy(f"{server.url}/small", tmp_path / "copy").code == 0
+        server.objects["/small"] = b"new"
+        assert "copied 1 file" in web.copy(f"{server.url}/small", tmp_path / "copy").stdout
+        assert (tmp_path / "copy").read_bytes() == b"new"
 
 
 def test_a_store_that_says_nothing(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import random
 import shutil
 import signal
@@ -11,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from shares import MEBI, MOST_RESENT, Sharing, copy, events, make_tree, sharing, start_copy, tree_of
-from wan import pause
+from conftest import VISAPULT, run
+from shares import MEBI, MOST_RESENT, SOON, Sharing, copy, events, make_tree, sharing, start_copy, tree_of, without_rights
+from wan import Process, pause
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
 RATE = "400M"
@@ -166,6 +168,49 @@ def test_a_copy_goes_into_all_nodes_at_once(tmp_path: Path) -> None:
         assert again.stdout.startswith("copied 1 file"), again
         assert "2009 files there already; 1 deleted" in again.stdout
         assert tree_of(sink / "run") == tree_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("option", ["--checksum", "--no-resume"])
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_what_a_node_could_not_take_is_told_though_it_looks_the_same_and_nothing_is_deleted(option: str, is_closed: bool, tmp_path: Path) -> None:
+    source, sink = tmp_path / "run", tmp_path / "sink"
+    for folder, content in ((source, b"new"), (sink / "run", b"old")):
+        folder.mkdir(parents=True)
+        for number in range(8):
+            (folder / f"{number}.txt").write_bytes(content)
+            os.utime(folder / f"{number}.txt", (1_700_000_000, 1_700_000_000))
+    (sink / "run" / "surplus").touch()
+    if is_closed:
+        (source / "3.txt").chmod(0)
+    else:
+        (sink / "run" / "3.txt.visapult-part").mkdir()
+    with nodes(tmp_path, sink, sink, options=("--write",)) as stripe:
+        command = (*without_rights(), VISAPULT, "copy", source, stripe[0].url, option, "--delete")
+        done = Process(command).end(SOON)
+    assert done.code == 3, done
+    assert "3.txt: cannot be" in done.stderr
+    assert done.stdout.startswith("copied 7 files") and "1 FAILED" in done.stdout
+    assert "nothing is deleted" in done.stderr and (sink / "run" / "surplus").exists()
+    assert [path.name for path in sorted((sink / "run").glob("*.txt")) if path.read_bytes() == b"old"] == ["3.txt"]
+
+
+def test_nodes_that_differ_in_content_alone_give_no_mixture_where_contents_are_compared(tmp_path: Path) -> None:
+    folder, other = tmp_path / "run", tmp_path / "other" / "run"
+    make_tree(folder, 19, 50, 100 * MEBI)
+    shutil.copytree(folder, other, symlinks=True)
+    for path in other.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            status = path.stat()
+            path.write_bytes(path.read_bytes()[::-1])
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with nodes(tmp_path, folder, other) as stripe:
+        done = copy(stripe[0].url, tmp_path / "here/", "--checksum", "--manifest", tmp_path / "b3")
+        assert done.code == 0, done
+        assert "large.raw was put together of versions that differ" in done.stderr
+        assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
+        again = copy(stripe[0].url, tmp_path / "here/", "--checksum")
+        assert again.stdout.startswith("copied 0 files"), again
+    assert run("verify", tmp_path / "b3", tmp_path / "here").returncode == 0
 
 
 def test_striped_shares_fetch_from_striped_shares_and_a_node_that_dies_loses_nothing(tmp_path: Path) -> None:

@@ -24,11 +24,14 @@ pub(crate) fn run(options: &FetchesOptions) -> Result<()> {
 }
 
 fn line(state: &FetchState, stopped: Option<u64>) -> String {
-    let FetchState { number, from, to, tally, arrived, result } = state;
-    let stands = match result {
-        Some(result) => result,
-        None if stopped == Some(*number) => "is being stopped",
-        None => "under way",
+    let FetchState { number, from, to, tally, arrived, result, notice } = state;
+    let is_stopped = stopped == Some(*number);
+    let stands = match (result, notice) {
+        (Some(result), _) if is_stopped => format!("{result}: there was nothing to stop, it was over"),
+        (Some(result), _) => result.clone(),
+        (None, _) if is_stopped => "is being stopped".to_owned(),
+        (None, Some(notice)) => format!("under way: {notice}"),
+        (None, None) => "under way".to_owned(),
     };
     let to = if to.is_empty() { "." } else { to };
     let files = counted(tally.files, "file");

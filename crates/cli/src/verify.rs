@@ -8,18 +8,29 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use visapult_copy::{
-    Alike, CopyOptions, Delete, Endpoint, Event, ManifestWriter, NOT_THERE, Verified, Wish, copy, counted, size, verify,
+    Alike, CopyError, CopyOptions, Delete, Endpoint, Event, ManifestWriter, NOT_THERE, Verified, Wish, copy, counted,
+    size, verify,
 };
 
 use crate::arguments::VerifyOptions;
 use crate::causes::Causes;
 use crate::say::{say, tell};
-use crate::stop;
+use crate::stop::{self, INTERRUPTED};
 
 /// How long a connection that is lost is dialled again.
 const RETRY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(options: &VerifyOptions) -> Result<ExitCode> {
+    verified(options).or_else(|cause| match cause.downcast_ref() {
+        Some(CopyError::Stopped) => {
+            tell("stopped: not all of it was looked at");
+            Ok(INTERRUPTED.into())
+        }
+        _ => Err(cause),
+    })
+}
+
+fn verified(options: &VerifyOptions) -> Result<ExitCode> {
     match (&options.what, &options.with) {
         (Endpoint::Here(folder), None) if folder.is_dir() => anyhow::bail!(
             "{} is a folder: name what it is held against, too, another folder, a share or objects; or name the manifest of a copy first",

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use visapult_objects::cut;
 
 use crate::error::CopyError;
 use crate::report::{Event, Progress};
@@ -29,6 +31,8 @@ pub(crate) struct Fetch {
     /// It ends when this is set.
     pub(crate) stop: AtomicBool,
     state: Mutex<FetchState>,
+    /// What was told last, and when; none once anything has come after that.
+    notice: Mutex<Option<(Instant, String)>>,
 }
 
 impl Fetches {
@@ -66,8 +70,8 @@ impl Fetches {
         }
         let number = all.last().map_or(0, |fetch| fetch.state().number) + 1;
         let state = FetchState { number, from: from.to_owned(), to: to.to_owned(), ..FetchState::default() };
-        let fetch = Fetch { who: who.map(ToOwned::to_owned), stop: AtomicBool::new(false), state: Mutex::new(state) };
-        let fetch = Arc::new(fetch);
+        let (who, state) = (who.map(ToOwned::to_owned), Mutex::new(state));
+        let fetch = Arc::new(Fetch { who, stop: AtomicBool::new(false), state, notice: Mutex::default() });
         all.push(Arc::clone(&fetch));
         Ok(fetch)
     }
@@ -77,7 +81,7 @@ impl Fetches {
         let all = self.all();
         let own = all.iter().filter(|fetch| fetch.who.as_deref() == who);
         own.map(|fetch| {
-            let state = fetch.state().clone();
+            let state = FetchState { notice: fetch.told_last(), ..fetch.state().clone() };
             if stop == Some(state.number) {
                 fetch.stop.store(true, Ordering::Relaxed);
             }
@@ -107,8 +111,23 @@ impl Fetch {
         self.state().number
     }
 
+    fn notice(&self) -> MutexGuard<'_, Option<(Instant, String)>> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn told_last(&self) -> Option<String> {
+        self.notice()
+            .as_ref()
+            .map(|(when, text)| format!("{} ({} s ago)", cut(text, MOST_WHY), when.elapsed().as_secs()))
+    }
+
     /// Takes note of what happens; returns what whoever asked for it is told.
     pub(crate) fn note(&self, event: Event) -> Option<Word> {
+        match &event {
+            Event::Progress(_) => *self.notice() = None,
+            Event::Notice(text) => *self.notice() = Some((Instant::now(), text.clone())),
+            _ => {}
+        }
         Some(match event {
             Event::Progress(Progress { tally, arrived, is_listed, limit, .. }) => {
                 let mut state = self.state();
@@ -128,13 +147,30 @@ impl Fetch {
 
     /// It is over: with nothing to say, all is there.
     pub(crate) fn end(&self, fault: Option<&str>) {
-        self.state().result = Some(visapult_objects::cut(fault.unwrap_or("done"), MOST_WHY).to_owned());
+        *self.notice() = None;
+        self.state().result = Some(cut(fault.unwrap_or("done"), MOST_WHY).to_owned());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_told_last_is_told_until_anything_comes() {
+        let fetches = Fetches::new(&[]).unwrap();
+        let fetch = fetches.begin(None, "a", "b").unwrap();
+        let told = || fetches.of(None, None).remove(0).notice;
+        assert_eq!(told(), None);
+        fetch.note(Event::Notice("dialling again".to_owned()));
+        fetch.note(Event::Anew);
+        assert!(told().unwrap().starts_with("dialling again ("));
+        fetch.note(Event::Progress(Progress::default()));
+        assert_eq!(told(), None);
+        fetch.note(Event::Notice("dialling again".to_owned()));
+        fetch.end(Some("is gone"));
+        assert_eq!(told(), None);
+    }
 
     #[test]
     fn only_hosts_that_were_said_are_dialled_and_not_many_at_once() {

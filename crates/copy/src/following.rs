@@ -97,6 +97,7 @@ pub fn fetches(share: &Remote, stop: Option<u64>) -> Result<Vec<FetchState>, Cop
                 from: printable(state.from.as_bytes()),
                 to: printable(state.to.as_bytes()),
                 result: state.result.map(|result| printable(result.as_bytes())),
+                notice: state.notice.map(|notice| printable(notice.as_bytes())),
                 ..state
             }),
             Some(Word::Finished(_)) => return Ok(states),

@@ -40,6 +40,18 @@ impl Mtime {
         self.s == here.s && self.ns - self.ns % step == here.ns
     }
 
+    /// What stands for the time of what has none, but is of a `version`: 1970, and nanoseconds that depend on that.
+    pub(crate) fn untold(version: &[u8]) -> Self {
+        let hash = blake3::hash(version);
+        let start: [u8; 4] = std::array::from_fn(|at| hash.as_bytes()[at]);
+        Self { s: 0, ns: 1 + u32::from_le_bytes(start) % 999_999_999 }
+    }
+
+    /// It stands for a time that nobody has told.
+    pub(crate) const fn is_untold(self) -> bool {
+        self.s == 0 && self.ns > 0
+    }
+
     /// As files take it.
     pub(crate) fn times(self) -> FileTimes {
         let ns = Duration::from_nanos(self.ns.into());
@@ -179,6 +191,14 @@ mod tests {
         let at = bytes.len() - 3;
         bytes[at..].copy_from_slice(b"a/b");
         assert!(read(&bytes).is_err());
+    }
+
+    #[test]
+    fn what_stands_for_a_time_depends_on_the_version_and_is_no_time() {
+        let (one, other) = (Mtime::untold(b"one"), Mtime::untold(b"other"));
+        assert_eq!(one, Mtime::untold(b"one"));
+        assert!(one != other && one.is_untold() && other.is_untold());
+        assert!(![Mtime { s: 0, ns: 0 }, Mtime { s: 1, ns: 1 }].into_iter().any(Mtime::is_untold));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Manifests: the hash of every file, a line each, as `b3sum` writes and checks them.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use blake3::{Hash, Hasher};
@@ -149,8 +150,14 @@ fn next_line(lines: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 fn hash_file(path: &Path) -> io::Result<(Hash, u64)> {
+    // A pipe that has the file's name must not make us wait.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("is no file"));
+    }
     let mut hasher = Hasher::new();
-    hasher.update_reader(File::open(path)?)?;
+    hasher.update_reader(file)?;
     Ok((hasher.finalize(), hasher.count()))
 }
 
@@ -186,17 +193,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let manifest = dir.path().join("manifest");
         let mut lines = Vec::new();
-        for name in ["good", "bad", "gone"] {
+        for name in ["good", "bad", "gone", "pipe"] {
             lines.extend(manifest_line(name.as_bytes(), blake3::hash(name.as_bytes()).to_hex().as_str()));
             std::fs::write(dir.path().join(name), name).unwrap();
         }
         std::fs::write(&manifest, &lines).unwrap();
         std::fs::write(dir.path().join("bad"), "changed").unwrap();
         std::fs::remove_file(dir.path().join("gone")).unwrap();
+        let pipe = dir.path().join("pipe");
+        std::fs::remove_file(&pipe).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         let mut told = Vec::new();
         let verified = verify(&manifest, dir.path(), &mut |path, why| told.push(format!("{path} {why}"))).unwrap();
-        assert_eq!(verified, Verified { right: 1, bytes: 4, wrong: 2 });
-        assert_eq!(told, ["bad is not what it was when it was copied", "gone there is no such file or folder"]);
+        assert_eq!(verified, Verified { right: 1, bytes: 4, wrong: 3 });
+        let expected =
+            ["bad is not what it was when it was copied", "gone there is no such file or folder", "pipe is no file"];
+        assert_eq!(told, expected);
         std::fs::write(&manifest, manifest_line(b"../x", blake3::hash(b"").to_hex().as_str())).unwrap();
         let outside = verify(&manifest, dir.path(), &mut |_, _| {}).unwrap_err().to_string();
         assert!(outside.contains("line 1"), "{outside}");

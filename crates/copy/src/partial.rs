@@ -18,7 +18,7 @@ use crate::listing::Mtime;
 use crate::names::Name;
 use crate::ranges::RangeHash;
 
-const TAKEN: &str = "another copy is writing it";
+pub(crate) const TAKEN: &str = "another copy is writing it";
 pub(crate) const COLLIDES: &str = "something has taken its name meanwhile: a file whose name differs in upper and lower case only, one of another source, or another program's";
 /// The mode of what nobody else is to read, and write to; and what a mode is of what a system tells of a file.
 const OURS_ALONE: u32 = 0o600;

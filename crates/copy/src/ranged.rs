@@ -193,6 +193,22 @@ impl RangedFile {
         self.partial.sync().inspect_err(|cause| *lost = Some(cause.raw_os_error().unwrap_or(Errno::IO.raw_os_error())))
     }
 
+    /// The hash of what is there, once that is all.
+    pub(crate) fn hash(&self) -> RangeHash {
+        let hashes: Vec<_> = self.state().hashes.values().copied().collect();
+        *file_hash(&hashes).as_bytes()
+    }
+
+    /// What is there is not what it should be: all ranges are missing again.
+    pub(crate) fn begin_anew(&self) -> io::Result<()> {
+        let mut state = self.state();
+        let State { log, hashes } = &mut *state;
+        hashes.clear();
+        log.as_mut().map_or(Ok(()), |log| log.reset(&self.origin))?;
+        self.partial.file.set_len(0)?;
+        self.partial.file.set_len(self.origin.size)
+    }
+
     /// All ranges are there: the file gets its name. Returns its hash.
     pub(crate) fn keep(&self) -> io::Result<RangeHash> {
         let hashes: Vec<_> = self.state().hashes.values().copied().collect();
@@ -355,6 +371,27 @@ mod tests {
         assert!(!bring(&file, 0) && bring(&file, 1));
         assert_eq!(file.keep().unwrap(), *blake3::hash(&content).as_bytes());
         assert_eq!((names(&dir), std::fs::read(dir.path().join("a")).unwrap()), (vec!["a".to_owned()], content));
+    }
+
+    #[test]
+    fn what_is_not_what_it_should_be_begins_anew_for_the_next_attempt_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = place(&dir, "a");
+        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0 };
+        let zeros = |_, part: &mut [u8]| {
+            part.fill(0);
+            Ok(())
+        };
+        let file = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap().file;
+        for index in 0..2 {
+            file.hold(index, range(origin.size, index).unwrap().hash(zeros).unwrap()).unwrap();
+        }
+        assert_eq!(file.hash(), *blake3::hash(&vec![0; 2 * RANGE as usize]).as_bytes());
+        file.begin_anew().unwrap();
+        assert_eq!(file.missing(), [(0, 2)]);
+        drop(file);
+        let again = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap();
+        assert_eq!((again.file.missing(), again.had_changed), (vec![(0, 2)], false));
     }
 
     #[test]

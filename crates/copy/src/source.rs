@@ -24,6 +24,8 @@ use crate::root::{Base, Root};
 /// Bytes of what is sent, after which it is looked whether the file has changed: a datagram is too little for that.
 const LOOK: u64 = 1 << 20;
 pub(crate) const CHANGED: &str = "it changes while it is read; copy it when nobody writes to it";
+/// Why a file is not copied that holds more than its size.
+const UNTOLD: &str = "it holds more than the size that is told of it, as files in /proc do: write what it gives to a file, and copy that";
 
 /// Where its bytes are.
 #[derive(Debug)]
@@ -89,7 +91,17 @@ impl SourceFile {
     pub(crate) fn read_whole(&self, into: &mut Vec<u8>) -> io::Result<()> {
         into.resize(self.size as usize, 0);
         self.read_at(0, into)?;
-        self.check_unchanged()
+        self.check_end()
+    }
+
+    /// It is what it was, and ends where it says that it does: those in `/proc` say that they have no bytes.
+    fn check_end(&self) -> io::Result<()> {
+        let has_more = match &self.content {
+            Content::File(file) => file.read_at(&mut [0], self.length)? > 0,
+            Content::Made(_) => false,
+        };
+        self.check_unchanged()?;
+        if has_more { Err(io::Error::other(UNTOLD)) } else { Ok(()) }
     }
 
     /// The hash of all of it.
@@ -98,7 +110,7 @@ impl SourceFile {
             let part = (self.size - at).min(chunk.len() as u64) as usize;
             self.read_at(at, &mut chunk[..part]).map(|()| part)
         })?;
-        self.check_unchanged().map(|()| hash)
+        self.check_end().map(|()| hash)
     }
 
     fn read_at(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
@@ -327,6 +339,15 @@ mod tests {
         assert!(told.contains("became shorter"), "{told}");
         fs::write(&path, vec![2; 6000]).unwrap();
         assert!(source.own_digest().unwrap().unwrap_err().to_string().contains("changes while"));
+    }
+
+    #[test]
+    fn a_file_that_holds_more_than_its_size_is_not_given() {
+        let file = open(Path::new("/proc/self/status"));
+        let mut content = Vec::new();
+        assert_eq!(file.size, 0);
+        assert_eq!(file.read_whole(&mut content).unwrap_err().to_string(), UNTOLD);
+        assert_eq!(file.hash(&AtomicBool::new(false)).unwrap_err().to_string(), UNTOLD);
     }
 
     #[test]

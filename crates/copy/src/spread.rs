@@ -1,6 +1,7 @@
 //! Copies into striped shares: each of the machines that share one file system takes a part of the files, all at once; what is left then, times
 //! and modes of folders, and what is to be deleted, is for an ordinary copy into one of them.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -10,6 +11,7 @@ use visapult_ripp_net::{Options, Rate, RippUrl};
 
 use crate::copying::CopyOptions;
 use crate::error::CopyError;
+use crate::partial::TAKEN;
 use crate::redial::Attempt;
 use crate::report::{Event, Progress, Tally};
 use crate::request::{Request, STRIPES, Verb};
@@ -101,17 +103,19 @@ struct Spread {
     arrived: u64,
     /// How long they took.
     elapsed: Duration,
-    /// The nodes, those first that took all of their parts.
+    /// The nodes, those first that took all of their parts, and those last that were left out.
     nodes: Vec<RippUrl>,
-    /// All of them did.
+    /// All of them did, and nothing failed.
     is_whole: bool,
+    /// Those that were left out, which may hold what they were taking.
+    left_out: Vec<String>,
 }
 
 impl Spread {
     /// What the copy that follows is to do.
     fn wish_after(&self, wish: Wish) -> Wish {
         if self.is_whole {
-            // What was there has been compared, or copied anew.
+            // What was there has been compared, or copied anew. Of what failed the size and time may be those of something else.
             Wish { anew: false, alike: Alike::default(), ..wish }
         } else {
             wish
@@ -120,7 +124,17 @@ impl Spread {
 
     /// What is told of the copy that follows, as of all of it.
     fn event_after(&self, event: Event) -> Event {
-        let Event::Progress(last) = event else { return event };
+        let last = match event {
+            Event::Progress(last) => last,
+            Event::Failed { path, why } if why.contains(TAKEN) && !self.left_out.is_empty() => {
+                let nodes = self.left_out.join(" or ");
+                let why = format!(
+                    "{why}; it may be {nodes}, left out and not ended yet: wait, or end that share, and give the same command again"
+                );
+                return Event::Failed { path, why };
+            }
+            event => return event,
+        };
         let mut tally = self.tally_after(&last.tally);
         // What it finds half done has been told of.
         tally.resumed_bytes = self.tally.resumed_bytes + last.tally.resumed_bytes;
@@ -178,6 +192,7 @@ fn spread(
                 let tell = |event| drop(happened.send((index, event)));
                 let mut attempt = Attempt::default();
                 let outcome = copy_part(node, part, &mut attempt, &mut |event| tell(event));
+                let failed = attempt.tally.failed;
                 let (tally, arrived, is_listed) = (attempt.tally, attempt.arrived, outcome.is_ok());
                 tell(Event::Progress(Progress { tally, arrived, is_listed, ..Progress::default() }));
                 if let Err(cause) = &outcome {
@@ -185,17 +200,20 @@ fn spread(
                         "{name} is left out: {cause}; another goes on with what it was to take"
                     )));
                 }
-                outcome.is_ok()
+                (outcome.is_ok(), failed == 0)
             };
             threads.push(scope.spawn(work));
         }
         drop(happened);
         let spread = follow(&happens, nodes.len(), stop, watch)?;
-        let went_well: Vec<bool> = threads.into_iter().map(|thread| thread.join().unwrap_or(false)).collect();
-        let all = || nodes.iter().zip(&went_well);
-        let some = |well: bool| all().filter(move |(_, went)| **went == well).map(|(node, _)| node.clone());
-        let is_whole = went_well.iter().all(|went| *went);
-        Ok(Spread { nodes: some(true).chain(some(false)).collect(), is_whole, ..spread })
+        // Whether each came to its end, and whether nothing failed.
+        let went: Vec<(bool, bool)> = threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
+        let is_whole = went.iter().all(|went| *went == (true, true));
+        let left_out = names.iter().zip(&went).filter(|(_, (is_over, _))| !is_over).map(|(name, _)| name.clone());
+        let mut ranked: Vec<_> = nodes.iter().zip(&went).collect();
+        ranked.sort_by_key(|(_, went)| Reverse(**went));
+        let nodes = ranked.into_iter().map(|(node, _)| node.clone()).collect();
+        Ok(Spread { nodes, is_whole, left_out: left_out.collect(), ..spread })
     })
 }
 
@@ -250,11 +268,11 @@ mod tests {
         nodes_of(&first, &told.map(ToOwned::to_owned))
     }
 
-    fn spread_where(fails: u32) -> (Spread, Vec<Event>) {
+    fn spread_where(fails: u32, failed: u64) -> (Spread, Vec<Event>) {
         let mut told = Vec::new();
         let copy_part = |node: &RippUrl, part: Part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
             assert!(node.token.is_some());
-            attempt.tally = Tally { files: 10, failed: 1, ..Tally::default() };
+            attempt.tally = Tally { files: 10, failed, ..Tally::default() };
             watch(Event::Failed { path: "a".to_owned(), why: "told later".to_owned() });
             if part.index == fails { Err(CopyError::Here("is gone".to_owned())) } else { Ok(()) }
         };
@@ -321,16 +339,32 @@ mod tests {
     #[test]
     fn each_node_takes_a_part_and_what_one_leaves_is_for_the_copy_that_follows() {
         let wish = Wish { anew: true, alike: Alike::All, ..Wish::default() };
-        let (whole, _) = spread_where(7);
+        let (whole, _) = spread_where(7, 0);
         assert_eq!((whole.tally.files, whole.tally.failed), (20, 0));
         assert_eq!(whole.wish_after(wish), Wish::default());
         assert_eq!(whole.nodes, nodes());
-        let (partly, told) = spread_where(0);
+        // What failed looks the same, perhaps, to a copy that holds only sizes and times against each other.
+        let (partly, _) = spread_where(7, 1);
+        assert_eq!((partly.tally.failed, partly.wish_after(wish)), (0, wish));
+        let (partly, told) = spread_where(0, 1);
         assert_eq!(partly.nodes[0].host, "b");
         assert_eq!(partly.wish_after(wish), wish);
         assert!(
             told.iter().any(|event| matches!(event, Event::Notice(text) if text.contains("a:1 is left out: is gone")))
         );
         assert!(!told.iter().any(|event| matches!(event, Event::Failed { .. })));
+    }
+
+    #[test]
+    fn a_node_that_was_left_out_and_holds_a_file_still_is_named() {
+        let why_of = |why: &str, left_out: &[&str]| {
+            let left_out = left_out.iter().map(|&name| name.to_owned()).collect();
+            let spread = Spread { left_out, ..Spread::default() };
+            let failed = Event::Failed { path: "x".to_owned(), why: why.to_owned() };
+            let Event::Failed { why, .. } = spread.event_after(failed) else { panic!() };
+            why
+        };
+        assert_eq!((why_of("full", &["b:1"]), why_of(TAKEN, &[])), ("full".to_owned(), TAKEN.to_owned()));
+        assert!(why_of(&format!("cannot be written: {TAKEN}"), &["b:1"]).contains("it may be b:1, left out"));
     }
 }

@@ -24,6 +24,9 @@ pub struct FetchState {
     pub arrived: u64,
     /// What came of it: `done`, or why not; none while it goes on.
     pub result: Option<String>,
+    /// What was told last, since when nothing has come: that the other share is dialled again, and how long ago that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
 /// What is at the destination otherwise than at the source, or not at all; as people read it.

@@ -147,6 +147,7 @@ impl Giving<'_> {
             files.extend(held.map(|(entry, listed)| (*entry, listed.clone())));
             for some in files.chunks(HASHED) {
                 self.held.extend(some.iter().cloned());
+                self.hashing += 1;
                 self.give_job(Job::Hash(some.to_vec()))?;
             }
         }
@@ -155,6 +156,7 @@ impl Giving<'_> {
 
     /// Tells hashes of files, or why there are none.
     pub(super) fn tell_contents(&mut self, hashes: Vec<(u64, Result<blake3::Hash, String>)>) -> Result<(), CopyError> {
+        self.hashing -= 1;
         let mut files = Vec::new();
         for (entry, outcome) in hashes {
             match outcome {

@@ -159,6 +159,7 @@ pub(crate) fn give(
             open: None,
             reading: 0,
             reading_ranges: 0,
+            hashing: 0,
             under_way: Vec::new(),
             delivered: 0,
             ahead: Ahead::of(session.rate(), !stores.is_empty()),
@@ -213,6 +214,8 @@ struct Giving<'a> {
     reading: u64,
     /// Ranges of a store among them.
     reading_ranges: usize,
+    /// Jobs that hash.
+    hashing: usize,
     under_way: Vec<UnderWay>,
     /// Bytes of content in objects that are over.
     delivered: u64,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
@@ -22,20 +22,30 @@ use crate::listing::Mtime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) size: u64,
-    /// In whole seconds: not all that tells it tells more.
+    /// In whole seconds: not all that tells it tells more. Of an object without a time, [what stands for one](Mtime::untold).
     pub(crate) mtime: Mtime,
 }
 
 impl Told {
     /// An answer is of the object as it was listed. Where it has a version, parts are held against that, and not every store tells its times alike.
     fn is_of(self, meta: &ObjectMeta) -> bool {
-        meta.size == self.size && (meta.e_tag.is_some() || Self::from(meta) == self)
+        let is_same = match &meta.e_tag {
+            Some(version) => !self.mtime.is_untold() || self.mtime == Mtime::untold(version.as_bytes()),
+            None => self.mtime.s == meta.last_modified.timestamp(),
+        };
+        meta.size == self.size && is_same
     }
 }
 
 impl From<&ObjectMeta> for Told {
     fn from(meta: &ObjectMeta) -> Self {
-        Self { size: meta.size, mtime: Mtime { s: meta.last_modified.timestamp(), ns: 0 } }
+        let mtime = match (meta.last_modified.timestamp(), &meta.e_tag) {
+            (0, Some(version)) => Mtime::untold(version.as_bytes()),
+            // Nothing that is asked for later is known to be the same.
+            (0, None) => Mtime::untold(format!("{:?}", SystemTime::now()).as_bytes()),
+            (s, _) => Mtime { s, ns: 0 },
+        };
+        Self { size: meta.size, mtime }
     }
 }
 
@@ -112,13 +122,17 @@ impl Store {
     fn find_file(&self, stop: &AtomicBool) -> Result<(Told, bool), Fault> {
         let ask = |range| {
             let options = GetOptions { range, ..GetOptions::default() };
-            let told =
-                async { Ok(Told::from(&self.connection.objects().get_opts(&path::Path::ROOT, options).await?.meta)) };
+            let told = async {
+                let meta = self.connection.objects().get_opts(&path::Path::ROOT, options).await?.meta;
+                let told = Told::from(&meta);
+                Ok((told, meta.e_tag.is_some() || !told.mtime.is_untold()))
+            };
             self.connection.run(told, stop)
         };
         match ask(Some(GetRange::Bounded(0..1))) {
-            Ok(told) => Ok((told, true)),
-            Err(fault) if fault.is_of_ranges() => ask(None).map(|told| (told, false)),
+            // Of a file without time and version nobody could tell whether two parts are of the same.
+            Ok(outcome) => Ok(outcome),
+            Err(fault) if fault.is_of_ranges() => ask(None).map(|(told, _)| (told, false)),
             Err(fault) => Err(fault),
         }
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::comparing::Compared;
 use super::pool::{Job, Pending};
+use super::telling::FILES;
 use super::tree::Verdict;
 use super::{Taking, protocol};
 use crate::error::CopyError;
@@ -27,6 +28,8 @@ pub(super) enum Answer {
     /// Wanted of whoever has the least to do.
     Later,
     Compare,
+    /// Wanted, and so is its hash.
+    Witnessed,
 }
 
 impl Taking<'_> {
@@ -35,7 +38,7 @@ impl Taking<'_> {
         while self.pending.len() < MOST_PENDING
             && let Some(memory) = self.arriving.listings.take()?
         {
-            let (mut wanted, mut later, mut alike) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut wanted, mut later, mut alike, mut witnessed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             for entry in listing::read(memory.bytes()).map_err(|cause| CopyError::Protocol(cause.to_string()))? {
                 let number = self.entries;
                 if self.dealing.is_some() {
@@ -55,6 +58,10 @@ impl Taking<'_> {
                             Answer::Wanted => &mut wanted,
                             Answer::Later => &mut later,
                             Answer::Compare => &mut alike,
+                            Answer::Witnessed => {
+                                witnessed.push(number);
+                                &mut alike
+                            }
                         };
                         add(files, number);
                     }
@@ -65,6 +72,9 @@ impl Taking<'_> {
                 self.telling.say(&Word::Compare { files: alike })?;
             }
             self.telling.say(&Word::Wants { upto: self.entries, files: wanted, later })?;
+            for wanted in witnessed.chunks(FILES) {
+                self.telling.say(&Word::Compared { wanted: wanted.to_vec(), same: Vec::new() })?;
+            }
         }
         Ok(())
     }
@@ -118,7 +128,15 @@ impl Taking<'_> {
                     self.pool.give(Job::Hash { entry, pending });
                 }
             }
-            Verdict::Wanted { pending, has_holes } => return self.want(entry, pending, has_holes),
+            Verdict::Wanted { pending, has_holes } => {
+                let is_witnessed = is_ranged(pending.origin.size, has_holes) && self.needs_witness(&pending);
+                let answer = self.want(entry, pending, has_holes)?;
+                if is_witnessed && answer == Answer::Wanted {
+                    self.witnesses.ask(entry, None);
+                    return Ok(Answer::Witnessed);
+                }
+                return Ok(answer);
+            }
             Verdict::Elsewhere | Verdict::Nowhere => {}
         }
         Ok(Answer::Nothing)
@@ -155,7 +173,10 @@ impl Taking<'_> {
             self.room.open();
             let job = Job::Open { entry, pending: pending.clone(), anew: self.wish.anew };
             self.pool.give(job);
-        } else if let Some(dealing) = &mut self.dealing {
+        } else if let Some(dealing) = &mut self.dealing
+            // Of what is held against contents small files come from whom those are.
+            && self.wish.alike == Alike::SizeAndTime
+        {
             dealing.want_file(entry, pending.origin.size);
             answer = Answer::Later;
         }
@@ -173,6 +194,9 @@ impl Taking<'_> {
         }
         if self.wish.dry_run {
             self.telling.same(entry);
+        }
+        if is_ranged(pending.origin.size, compared.has_holes) {
+            self.witnesses.ask(entry, Some(compared.hash));
         }
         let answer = self.want(entry, pending, compared.has_holes)?;
         if answer == Answer::Wanted {

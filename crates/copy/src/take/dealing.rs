@@ -170,6 +170,13 @@ impl Dealing {
         self.waiting.push_back(waiting);
     }
 
+    /// All ranges of a file, so many, are asked of the one that was dialled.
+    pub(super) fn ask_first(&mut self, entry: u64, ranges: u64, now: Instant) {
+        if let Some(load) = self.loads.get_mut(&FIRST) {
+            (0..ranges).for_each(|range| load.ask(now, Piece::Range(entry, range), RANGE));
+        }
+    }
+
     /// One was asked for this.
     pub(super) fn is_asked(&self, node: NodeId, piece: Piece) -> bool {
         self.loads.get(&node).is_some_and(|load| load.pieces.contains_key(&piece))

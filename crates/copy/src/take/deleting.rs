@@ -1,7 +1,9 @@
 //! What the sources do not have is deleted in the end, where that is wished for.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
+use super::tree::Unplaced;
 use super::{Taking, folders};
 use crate::error::{CopyError, reason};
 use crate::landing::Ground;
@@ -16,17 +18,14 @@ impl Taking<'_> {
         let in_way = self.tree.take_in_way();
         let ours = self.tree.take_ours();
         if self.wish.is_comparison() {
-            for path in &ours {
-                self.telling.left_out(self.telling.called(path), OURS.to_owned())?;
-            }
+            return self.tell_surplus(surplus, &ours);
         }
         if self.wish.delete == Delete::Nothing {
             return Ok(());
         }
         let Tally { wanted_files, same_files, failed, .. } = self.telling.tally;
         let is_partial = self.is_partial || failed > 0;
-        // Only for a comparison it is enough that there is nothing.
-        if is_partial || (wanted_files + same_files == 0 && !self.wish.is_comparison()) {
+        if is_partial || wanted_files + same_files == 0 {
             if surplus.is_empty() && in_way.is_empty() {
                 return Ok(());
             }
@@ -51,10 +50,29 @@ impl Taking<'_> {
             let gone = self.give_way(base, in_way)?;
             deleted.extend(gone.iter().map(|path| self.telling.called(path)));
         }
-        if !self.wish.is_comparison() {
-            self.tell_of_ours(ground, ours)?;
-        }
+        self.tell_of_ours(ground, ours)?;
         if deleted.is_empty() { Ok(()) } else { self.telling.deleted(&deleted) }
+    }
+
+    /// In a comparison, tells of what is here alone, whatever else differs or fails: but not where it is not known what the sources have.
+    fn tell_surplus(&mut self, surplus: Vec<Result<PathBuf, Unplaced>>, ours: &[PathBuf]) -> Result<(), CopyError> {
+        for path in ours {
+            self.telling.left_out(self.telling.called(path), OURS.to_owned())?;
+        }
+        let mut alone = Vec::new();
+        for found in surplus {
+            match found {
+                Ok(path) => alone.push(self.telling.called(&path)),
+                Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
+            }
+        }
+        // What is told as a URL may be all that a store has not listed.
+        let is_any = self.unlisted.iter().any(|unlisted| self.entries == 0 || unlisted.contains("://"));
+        if is_any {
+            return Ok(());
+        }
+        alone.retain(|path| !is_unknown(path, &self.unlisted));
+        if alone.is_empty() { Ok(()) } else { self.telling.deleted(&alone) }
     }
 
     /// What copies keep for themselves in folders that are listed is not deleted, for one may be under way: nor is it passed over, for it may be of
@@ -83,6 +101,24 @@ impl Taking<'_> {
                 let gone = shelf.delete_all(paths, self.stop).into_iter();
                 gone.map(|gone| gone.map_err(|fault| shelf.why(&fault))).collect()
             }
+        }
+    }
+}
+
+/// What the sources have at `path` is not known, for that or a folder that it is in is `unlisted`.
+fn is_unknown(path: &str, unlisted: &HashSet<String>) -> bool {
+    let mut at = Path::new(path).ancestors().filter_map(Path::to_str);
+    !unlisted.is_empty() && at.any(|at| unlisted.contains(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_sources_have_is_unknown_below_what_could_not_be_listed() {
+        for (path, unlisted, is) in [("a", "a", true), ("a/b", "a", true), ("ab", "a", false), ("a", "a/b", false)] {
+            assert_eq!(is_unknown(path, &HashSet::from([unlisted.to_owned()])), is, "{path} {unlisted}");
         }
     }
 }

@@ -60,6 +60,16 @@ pub(super) enum Heir {
     File,
 }
 
+impl Heir {
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Folder => "a folder",
+            Self::Link { .. } => "a link",
+            Self::File => "a file",
+        }
+    }
+}
+
 /// Folders that have another name as long as something has theirs: where they are, and what they are to be called there.
 #[derive(Debug, Default)]
 pub(super) struct StandIns(HashMap<PathBuf, Name>);
@@ -256,7 +266,7 @@ mod tests {
         let was = FileId::from(&base.symlink_metadata("a").unwrap());
         let one = InWay { folder: folder.clone(), name: name.clone(), was, heir: Heir::File };
         let origin = Origin { size: 7, mtime: MTIME, start: 0 };
-        let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true };
+        let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true, is_begun: false };
         let place = pending.place(Arc::new(base.try_clone().unwrap()), false);
         let write = |content: &[u8]| place_whole(&place, content, blake3::hash(content).as_bytes(), MTIME).unwrap();
         write(b"content");

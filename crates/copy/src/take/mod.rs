@@ -17,8 +17,9 @@ mod shelving;
 mod telling;
 mod tree;
 mod unasked;
+mod witness;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,6 +37,7 @@ use self::pool::{Pending, Pool};
 use self::room::Room;
 use self::telling::Telling;
 use self::tree::Tree;
+use self::witness::Witnesses;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
@@ -83,6 +85,7 @@ pub(crate) fn take(
             entries: 0,
             listed: None,
             is_partial: false,
+            unlisted: HashSet::new(),
             is_all_new: false,
             knows: landing.as_ref().is_none_or(|landing| landing.is_known),
             group: None,
@@ -90,6 +93,7 @@ pub(crate) fn take(
             pending: HashMap::new(),
             waiting: Waiting::default(),
             comparing: Comparing::default(),
+            witnesses: Witnesses::default(),
             ranged: HashMap::new(),
             // A bucket is written by one, which asks one.
             nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Shelf(_))))),
@@ -134,6 +138,8 @@ struct Taking<'a> {
     listed: Option<u64>,
     /// Not all of the sources could be listed.
     is_partial: bool,
+    /// What of them could not, as it is called in the destination.
+    unlisted: HashSet<String>,
     /// The sources go into a folder that was made for them.
     is_all_new: bool,
     /// Whoever gives may know what lies there.
@@ -147,6 +153,8 @@ struct Taking<'a> {
     waiting: Waiting,
     /// Those that may be the same.
     comparing: Comparing,
+    /// Hashes that files are held against before they get their names.
+    witnesses: Witnesses,
     /// Those that come in ranges.
     ranged: HashMap<u64, Ranged>,
     /// The further nodes of a striped share; and who gives what, if it is one.
@@ -253,6 +261,9 @@ impl Taking<'_> {
                 let (path, why) = (printable(path.as_bytes()), printable(why.as_bytes()));
                 if failed {
                     self.is_partial = true;
+                    if self.wish.is_comparison() {
+                        self.unlisted.insert(path.clone());
+                    }
                     self.telling.fail_called(None, path, &why)?;
                 } else {
                     self.telling.left_out(path, why)?;
@@ -263,6 +274,8 @@ impl Taking<'_> {
                     let hash = blake3::Hash::from_hex(&hash).map_err(|_| protocol("it told a hash that is none"))?;
                     if let Some(compared) = self.comparing.there(entry, *hash.as_bytes()) {
                         self.on_compared(entry, compared)?;
+                    } else if let Some(file) = self.witnesses.tell(entry, *hash.as_bytes()) {
+                        self.keep(entry, file)?;
                     }
                 }
             }

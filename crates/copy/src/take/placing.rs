@@ -8,9 +8,11 @@ use visapult_ripp_net::SessionError;
 use super::arriving::{BundleOver, RangeOver, Ranged};
 use super::dealing::{FIRST, Piece};
 use super::pool::{Done, Fault, Job, Pending};
+use super::room::has_no_inodes;
 use super::{Taking, protocol};
 use crate::bundle;
 use crate::error::CopyError;
+use crate::landing::Ground;
 use crate::memory::CountedMemory;
 use crate::objects::Upload;
 use crate::ranged::Found;
@@ -60,10 +62,7 @@ impl Taking<'_> {
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
             match held {
-                Ok(true) => {
-                    self.ranged.remove(&entry);
-                    self.pool.give(Job::Keep { entry, file });
-                }
+                Ok(true) => self.keep(entry, file)?,
                 Ok(false) if file.wants_writing() => self.pool.give(Job::Write { entry, file }),
                 Ok(false) => {}
                 Err(why) => self.on_bad_range(entry, &why)?,
@@ -110,8 +109,13 @@ impl Taking<'_> {
     }
 
     fn full(&self, pending: &Pending) -> CopyError {
+        let lack = if matches!(&self.ground, Some(Ground::Folder(base)) if has_no_inodes(base)) {
+            "the disk at the destination has no inodes left, and takes no further file whatever room there is (df -i)"
+        } else {
+            "the disk (or quota) at the destination is full"
+        };
         CopyError::Here(format!(
-            "{}: the disk (or quota) at the destination is full; what has been copied is kept: make room, and the same command goes on from there",
+            "{}: {lack}; what has been copied is kept: make room, and the same command goes on from there",
             self.telling.called(&pending.path())
         ))
     }
@@ -120,6 +124,7 @@ impl Taking<'_> {
     pub(super) fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
         self.ranged.remove(&entry);
         self.comparing.drop(entry);
+        self.witnesses.drop(entry);
         self.no_more_of(entry);
         if let Some(dealing) = &mut self.dealing {
             dealing.forget(entry, Instant::now());
@@ -199,6 +204,7 @@ impl Taking<'_> {
     fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
         self.nodes.done(entry);
+        self.witnesses.drop(entry);
         match hash {
             Ok(hash) => {
                 self.telling.done(entry);
@@ -251,8 +257,7 @@ impl Taking<'_> {
             ))?;
         }
         if missing.is_empty() {
-            self.pool.give(Job::Keep { entry, file });
-            return Ok(());
+            return self.keep(entry, file);
         }
         self.ranged.insert(entry, Ranged::File(file));
         if let Some(dealing) = &mut self.dealing {
@@ -284,7 +289,7 @@ impl Taking<'_> {
         self.telling.hash(self.tree.below_destination(&path), hash)
     }
 
-    fn on_fault(&mut self, entry: u64, pending: &Pending, fault: &Fault) -> Result<(), CopyError> {
+    pub(super) fn on_fault(&mut self, entry: u64, pending: &Pending, fault: &Fault) -> Result<(), CopyError> {
         if fault.is_full {
             return Err(self.full(pending));
         }

@@ -38,6 +38,8 @@ pub(super) struct Pending {
     pub(super) replaces: bool,
     /// A folder has its name, and has it until all is copied.
     pub(super) waits: bool,
+    /// Something is there of it under its partial name, and it matters of which version that is.
+    pub(super) is_begun: bool,
 }
 
 impl Pending {

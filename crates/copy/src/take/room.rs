@@ -1,7 +1,12 @@
 //! Whether there is room for what is to come: it is told before the disk is full, hours later perhaps.
 
+use cap_std::fs::Dir;
+
 use crate::landing::Ground;
 use crate::report::size;
+
+/// What other threads may have given back since there was none.
+const FEW_INODES: u64 = 16;
 
 /// What the disk had free when the copy began, and what new files need of it.
 pub(super) struct Room {
@@ -48,6 +53,11 @@ impl Room {
             size(self.needed)
         ))
     }
+}
+
+/// It takes no further file, whatever room there is. Where files are not counted, none at all are told of.
+pub(super) fn has_no_inodes(base: &Dir) -> bool {
+    rustix::fs::fstatvfs(base).is_ok_and(|disk| disk.f_files > 0 && disk.f_favail < FEW_INODES)
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(super) struct Telling<'a> {
     pub(super) tally: Tally,
     /// Bytes of small files in their place, and of holes in ranges of large ones.
     pub(super) placed_bytes: u64,
+    /// Bytes that were here, and have to come once more.
+    pub(super) void_bytes: u64,
     /// What limits the giving end, as it says.
     pub(super) limit: Option<Limit>,
     /// Files that are in their place, and their hashes with so many bytes of text: the other end has not been told of them.
@@ -57,6 +59,7 @@ impl<'a> Telling<'a> {
             stand_ins: StandIns::default(),
             tally: Tally::default(),
             placed_bytes: 0,
+            void_bytes: 0,
             limit: None,
             done: Vec::new(),
             hashes: Vec::new(),
@@ -196,7 +199,8 @@ impl<'a> Telling<'a> {
     /// Tells how far it is: what has arrived, and what of that in ranges of large files.
     pub(super) fn tell(&mut self, is_listed: bool, arrived: u64, in_ranges: u64) -> Result<(), CopyError> {
         self.told_at = Instant::now();
-        self.tally.here_bytes = self.placed_bytes + in_ranges + self.tally.resumed_bytes;
+        let here_bytes = self.placed_bytes + in_ranges + self.tally.resumed_bytes;
+        self.tally.here_bytes = here_bytes.saturating_sub(self.void_bytes);
         for files in std::mem::take(&mut self.done).chunks(FILES) {
             self.say(&Word::Done { files: files.to_vec() })?;
         }

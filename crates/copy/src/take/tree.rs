@@ -129,11 +129,14 @@ impl Tree {
         let namesake = level.list(&name);
         let (folder, dir, is_new) = (level.path.clone(), level.dir.clone(), level.is_new);
         let path = folder.join(name.as_path());
-        let what =
-            if entry.kind == Kind::Folder { "cannot be written, nor what is in it" } else { "cannot be written" };
+        let what = match entry.kind {
+            _ if self.wish.is_comparison() => "",
+            Kind::Folder => "cannot be written, nor what is in it: ",
+            _ => "cannot be written: ",
+        };
         let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime };
         let placed = self.place(&spot, entry.kind);
-        Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}: {}", reason(&cause)) }))
+        Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}{}", reason(&cause)) }))
     }
 
     /// A folder goes into the destination rather than take its name: else the same command would do something else the second time.
@@ -194,7 +197,7 @@ impl Tree {
     fn make_way(&mut self, spot: &Spot, there: Option<&Metadata>, why: &str, heir: Heir) -> io::Result<()> {
         let may_go = |there: &&Metadata| there.is_dir() || there.is_file() || there.is_symlink();
         let Some(there) = there.filter(may_go).filter(|_| !self.wish.is_comparison()) else {
-            return Err(io::Error::other(why));
+            return Err(self.no_place(there, heir.kind(), why));
         };
         if self.wish.delete == Delete::Nothing {
             return Err(io::Error::other(format!("{why}: remove that, or have it deleted with --delete")));
@@ -202,6 +205,18 @@ impl Tree {
         let (folder, name) = (spot.folder.clone(), spot.name.clone());
         self.in_way.push(InWay { folder, name, was: FileId::from(there), heir });
         Ok(())
+    }
+
+    /// Something of another kind has the name of what is listed: that is `why` it has no place, or how the two differ.
+    fn no_place(&self, there: Option<&Metadata>, listed: &str, why: &str) -> io::Error {
+        let Some(there) = there.filter(|_| self.wish.is_comparison()) else { return io::Error::other(why) };
+        let here = match there {
+            _ if there.is_dir() => "a folder",
+            _ if there.is_file() => "a file",
+            _ if there.is_symlink() => "a link",
+            _ => "neither file, folder nor link",
+        };
+        io::Error::other(format!("is {here} here and {listed} there"))
     }
 
     /// Makes a link where it is not there.
@@ -217,7 +232,9 @@ impl Tree {
             Some(there) if there.is_symlink() && dir.read_link_contents(name)?.as_os_str().as_bytes() == target => {
                 return Ok(Verdict::Link { path, is_new: false });
             }
-            Some(there) if !there.is_file() && !there.is_symlink() => return Err(io::Error::other(NO_FILE)),
+            Some(there) if !there.is_file() && !there.is_symlink() => {
+                return Err(self.no_place(Some(&there), "a link", NO_FILE));
+            }
             _ => {}
         }
         if !self.wish.dry_run {
@@ -234,7 +251,8 @@ impl Tree {
             let there = shelf.there(&spot.path())?;
             let pending = self.pending(spot, size, there.is_some());
             // A store keeps the time when it was written there: what was changed before then is there.
-            let looks_same = |there: Told| there.size == size && (self.any_time() || there.mtime.s >= spot.mtime.s);
+            let is_no_older = |there: Told| !spot.mtime.is_untold() && there.mtime.s >= spot.mtime.s;
+            let looks_same = |there: Told| there.size == size && (self.any_time() || is_no_older(there));
             return Ok(match there.filter(|_| !self.wish.anew) {
                 Some(there) if looks_same(there) => Verdict::Same { pending, has_holes },
                 _ => Verdict::Wanted { pending, has_holes },
@@ -244,6 +262,8 @@ impl Tree {
         let dir = spot.dir()?.filter(|_| !spot.is_new);
         let there = dir.map_or(Ok(None), |dir| spot.replaced(dir))?;
         let mut pending = self.pending(spot, size, there.is_some());
+        pending.is_begun = self.wish.alike == Alike::All
+            && dir.is_some_and(|dir| dir.symlink_metadata(spot.name.partial().as_path()).is_ok());
         let any_time = self.any_time();
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));
         match there {
@@ -252,7 +272,9 @@ impl Tree {
                 (pending.replaces, pending.waits) = (false, true);
                 Ok(Verdict::Wanted { pending, has_holes })
             }
-            Some(there) if !there.is_file() && !there.is_symlink() => Err(io::Error::other(NO_FILE)),
+            Some(there) if !there.is_file() && !there.is_symlink() => {
+                Err(self.no_place(Some(&there), "a file", NO_FILE))
+            }
             Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
                 if !self.wish.dry_run {
                     self.dressing.mend_mode(spot, &there);
@@ -276,6 +298,7 @@ impl Tree {
             mode: spot.mode,
             replaces,
             waits: false,
+            is_begun: false,
         }
     }
 

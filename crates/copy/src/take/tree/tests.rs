@@ -125,8 +125,16 @@ fn what_is_of_another_kind_is_told_where_nothing_is_to_be_deleted_or_copied() {
         let dir = tempfile::tempdir().unwrap();
         let (_, mut tree) = of_other_kinds(dir.path(), wish);
         let file = Entry { kind: Kind::File { size: 4, has_holes: false }, ..folder("folder", 0o644) };
-        for (entry, what) in [(folder("file", 0o755), NO_FOLDER), (folder("link", 0o755), NO_FOLDER), (file, A_FOLDER)]
-        {
+        let told = if is_advised {
+            [NO_FOLDER, NO_FOLDER, A_FOLDER]
+        } else {
+            [
+                "is a file here and a folder there",
+                "is a link here and a folder there",
+                "is a folder here and a file there",
+            ]
+        };
+        for (entry, what) in [folder("file", 0o755), folder("link", 0o755), file].into_iter().zip(told) {
             let Some(Err(Unplaced { why, .. })) = tree.take(entry) else { panic!("{what}") };
             assert!(why.contains(what) && why.contains("--delete") == is_advised, "{why}");
         }

@@ -27,7 +27,8 @@ impl Unlisted {
         let names = match names_in(&level, listed) {
             Ok(names) => names,
             Err(cause) => {
-                let why = format!("what is to be deleted cannot be told: {}", reason(&cause));
+                let what = if wish.is_comparison() { "what is in it" } else { "what is to be deleted" };
+                let why = format!("{what} cannot be told: {}", reason(&cause));
                 return self.surplus.push(Err(Unplaced { path: level.path, why }));
             }
         };

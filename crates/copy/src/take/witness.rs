@@ -1,0 +1,127 @@
+//! What the giving end has hashed of whole files, where their ranges may be of several versions that look the same: with what an earlier attempt has
+//! left, and from several nodes.
+//!
+//! Invariant: such a file gets its name only if its hash is the one that the share has that was dialled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Taking;
+use super::arriving::Ranged;
+use super::pool::{Fault, Job, Pending};
+use crate::error::CopyError;
+use crate::landing::Ground;
+use crate::ranged::RangedFile;
+use crate::ranges::{RangeHash, count};
+use crate::wish::Alike;
+use crate::words::Word;
+
+const CHANGES: &str =
+    "what came of it is not what the other end has read of it: it changes there, and keeps its time; copy it again";
+
+/// What is known of one file.
+#[derive(Debug, Default)]
+struct Witness {
+    /// Once it is told.
+    hash: Option<RangeHash>,
+    /// All ranges are there, and wait for that.
+    file: Option<Arc<RangedFile>>,
+    /// It came from its beginning, from the share alone that was dialled.
+    is_anew: bool,
+}
+
+/// What is to be done with a file all of whose ranges are there.
+enum Outcome {
+    Keep,
+    Wait,
+    Begin,
+    Fail,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Witnesses(HashMap<u64, Witness>);
+
+impl Witnesses {
+    /// A file is held against this hash, or one that will be told.
+    pub(super) fn ask(&mut self, entry: u64, hash: Option<RangeHash>) {
+        self.0.insert(entry, Witness { hash, ..Witness::default() });
+    }
+
+    pub(super) fn drop(&mut self, entry: u64) {
+        self.0.remove(&entry);
+    }
+
+    /// The hash is told; returns the file that waits for it.
+    pub(super) fn tell(&mut self, entry: u64, hash: RangeHash) -> Option<Arc<RangedFile>> {
+        let witness = self.0.get_mut(&entry)?;
+        witness.hash = Some(hash);
+        witness.file.take()
+    }
+
+    fn outcome(&mut self, entry: u64, file: &Arc<RangedFile>) -> Outcome {
+        let Some(witness) = self.0.get_mut(&entry) else { return Outcome::Keep };
+        match witness.hash {
+            None => {
+                witness.file = Some(Arc::clone(file));
+                Outcome::Wait
+            }
+            Some(hash) if hash == file.hash() => Outcome::Keep,
+            Some(_) if witness.is_anew => Outcome::Fail,
+            Some(_) => {
+                witness.is_anew = true;
+                Outcome::Begin
+            }
+        }
+    }
+}
+
+impl Taking<'_> {
+    /// The hash of a file that comes in ranges, and was not compared, is to be asked for.
+    pub(super) fn needs_witness(&self, pending: &Pending) -> bool {
+        let is_mixed = pending.is_begun || self.dealing.is_some();
+        is_mixed && self.wish.alike == Alike::All && matches!(self.ground, Some(Ground::Folder(_)))
+    }
+
+    /// All ranges of a file are there: it gets its name, if it is what it should be.
+    pub(super) fn keep(&mut self, entry: u64, file: Arc<RangedFile>) -> Result<(), CopyError> {
+        self.ranged.remove(&entry);
+        match self.witnesses.outcome(entry, &file) {
+            Outcome::Keep => {
+                self.pool.give(Job::Keep { entry, file });
+                Ok(())
+            }
+            Outcome::Wait => Ok(()),
+            Outcome::Begin => self.begin_again(entry, file),
+            Outcome::Fail => self.give_up(entry, &file),
+        }
+    }
+
+    /// All of a file is taken once more, from the share that was dialled.
+    fn begin_again(&mut self, entry: u64, file: Arc<RangedFile>) -> Result<(), CopyError> {
+        let Some(pending) = self.pending.get(&entry).cloned() else { return Ok(()) };
+        if let Err(cause) = file.begin_anew() {
+            self.drop_pending(entry);
+            return self.on_fault(entry, &pending, &Fault::writing(&cause));
+        }
+        let nodes = if self.dealing.is_some() { ", from the share alone that was dialled" } else { "" };
+        self.telling.notice(format!(
+            "{} was put together of versions that differ, though their size and time are the same: it is copied from its beginning{nodes}",
+            self.telling.called(&pending.path())
+        ))?;
+        self.telling.void_bytes += pending.origin.size;
+        let ranges = count(pending.origin.size);
+        self.ranged.insert(entry, Ranged::File(file));
+        if let Some(dealing) = &mut self.dealing {
+            dealing.ask_first(entry, ranges, Instant::now());
+        }
+        self.telling.say(&Word::Ranges { entry, ranges: vec![(0, ranges)] })
+    }
+
+    /// Nothing of it is to be gone on from.
+    fn give_up(&mut self, entry: u64, file: &RangedFile) -> Result<(), CopyError> {
+        let Some(pending) = self.drop_pending(entry) else { return Ok(()) };
+        let why = file.begin_anew().map_or_else(|cause| Fault::writing(&cause).why, |()| CHANGES.to_owned());
+        self.telling.fail(Some(entry), &pending.path(), &why)
+    }
+}
