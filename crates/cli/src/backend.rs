@@ -37,7 +37,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     }
     options.json.iter().try_for_each(|path| check_writable(path, &[""; 0], Output::Report))?;
     let simulation = match &options.urls {
-        Some(urls) => Simulation::There(FlowSource::dial(urls, flow)?),
+        Some(urls) => Simulation::There(Box::new(FlowSource::dial(urls, flow)?)),
         None => Simulation::Awaited(await_simulation(options, flow)?),
     };
     let limit = options.page.limit.map(|limit| limit.saturating_sub(began.elapsed()));
@@ -118,7 +118,7 @@ fn report(received: FlowStatistics) -> String {
 
 /// What is to be shown.
 enum Simulation {
-    There(FlowSource),
+    There(Box<FlowSource>),
     Awaited(FlowDoor),
 }
 
@@ -126,7 +126,7 @@ impl Simulation {
     /// Waits until it is there, or that is pointless.
     fn come(self, stage: &Stage) -> Result<Option<FlowSource>> {
         let mut door = match self {
-            Self::There(source) => return Ok(Some(source)),
+            Self::There(source) => return Ok(Some(*source)),
             Self::Awaited(door) => door,
         };
         let (mut said, mut is_told) = (None, false);
