@@ -200,10 +200,9 @@ fn verified(report: &Report) -> Result<()> {
 /// The dialler ends the session.
 fn linger(session: &Session) {
     for _ in 0..100 {
-        if !session.is_alive() || is_stopped() {
+        if is_stopped() || session.wait_ended(POLL / 10) {
             return;
         }
-        thread::sleep(POLL / 10);
     }
 }
 

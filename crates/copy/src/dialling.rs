@@ -3,8 +3,7 @@
 use visapult_ripp_net::{Options, RippUrl, Session, SessionError, Token, Trust};
 
 use crate::error::CopyError;
-use crate::request::Request;
-use crate::share::SHARE;
+use crate::request::{Request, SHARE};
 
 /// A name for a copy that no other has.
 pub(crate) fn fresh_job() -> Result<String, CopyError> {

@@ -1,12 +1,19 @@
 //! What the dialler of a copy asks the listener for, in the request of its session.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use visapult_ripp_net::RippUrl;
+use visapult_ripp_net::{RippUrl, Service};
 
 use crate::fields::FieldPart;
 use crate::selection::{Patterns, Span};
 use crate::wish::Wish;
 
+/// Files and folders.
+pub(crate) const SHARE: Service =
+    Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy and visapult verify" };
+/// A dialler that has heard the last word ends the session within this time.
+pub(crate) const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// What this build speaks: what every build of it understands; with parts of fields, which older ones would take for whole files; and with links
 /// followed, which those would take for links.
 pub(crate) const VERSION: u32 = 2;

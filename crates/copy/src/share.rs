@@ -19,9 +19,7 @@ use std::time::{Duration, Instant};
 
 use cap_std::fs::{Dir, Metadata};
 use visapult_objects::unescaped;
-use visapult_ripp_net::{
-    Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Service, Session, Token,
-};
+use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Options, RippUrl, Session, Token};
 
 pub use self::audit::{Audit, Deed};
 use self::copies::{Copies, Copy};
@@ -35,18 +33,13 @@ use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::{inner_path, shown};
-use crate::request::{EARLY, Request, STRIPES, Verb};
+use crate::request::{EARLY, LAST_PATIENCE, Request, SHARE, STRIPES, Verb};
 use crate::weights;
 use crate::words::Word;
 
-/// Files and folders.
-pub(crate) const SHARE: Service =
-    Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy and visapult verify" };
 const POLL: Duration = Duration::from_millis(100);
 /// Diallers come back.
 const STOPPED: &str = "the share was stopped";
-/// A dialler that has all it wants ends the session within this time.
-const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is shared, and how.
 #[derive(Debug)]
@@ -239,7 +232,8 @@ impl Share {
             return self.tell_fetches(&session, stop);
         }
         if self.may_spread(&session, &request) && self.tell_nodes(&session) {
-            return linger(&session);
+            session.wait_ended(LAST_PATIENCE);
+            return;
         }
         let portion = Portion::of(&request.verb, request.weight);
         let copy = Arc::new(Copy::new(session, portion));
@@ -325,14 +319,6 @@ impl Share {
                 copy.session.end_because(&why);
             }
         }
-    }
-}
-
-/// The dialler ends the session, once it has heard the last word.
-pub(crate) fn linger(session: &Session) {
-    let deadline = Instant::now() + LAST_PATIENCE;
-    while session.is_alive() && Instant::now() < deadline {
-        thread::sleep(POLL / 10);
     }
 }
 

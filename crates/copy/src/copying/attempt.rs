@@ -20,9 +20,8 @@ use crate::give::{Begin, Given, Lister, give};
 use crate::landing::Landing;
 use crate::redial::Attempt;
 use crate::report::Event;
-use crate::request::Verb;
+use crate::request::{LAST_PATIENCE, Verb};
 use crate::root::Root;
-use crate::share::linger;
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
 use crate::take::{Taken, take};
@@ -139,7 +138,7 @@ pub(crate) fn pull(
     (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
     if outcome.is_ok() {
         // The other end ends once it has heard the last word: a program that is gone sends nothing again that was lost.
-        linger(session);
+        session.wait_ended(LAST_PATIENCE);
     }
     outcome
 }
@@ -149,7 +148,7 @@ fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &A
     const PATIENCE: Duration = Duration::from_secs(10);
     let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
     if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
-        linger(&session);
+        session.wait_ended(LAST_PATIENCE);
     }
 }
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::Session;
 
+use super::POLL;
 use super::link::Portion;
-use super::{LAST_PATIENCE, POLL};
+use crate::request::LAST_PATIENCE;
 
 /// The session of a dialler that is back ends within this time.
 const TURN_PATIENCE: Duration = Duration::from_secs(20);

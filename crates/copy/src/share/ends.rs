@@ -5,13 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use visapult_ripp_net::Session;
 
-use super::{Audit, Share, inner, linger};
+use super::{Audit, Share, inner};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
 use crate::give::{Begin, Given, Lister, give};
 use crate::landing::Landing;
 use crate::people::Right;
+use crate::request::LAST_PATIENCE;
 use crate::root::Root;
 use crate::selection::{Patterns, Span};
 use crate::take::{Taken, take};
@@ -87,7 +88,7 @@ impl Share {
         (told.files, told.bytes) = (taken.tally.files, taken.arrived);
         told.fault = failures(taken.tally.failed);
         if outcome.is_ok() {
-            linger(session);
+            session.wait_ended(LAST_PATIENCE);
         }
         outcome
     }

@@ -9,14 +9,14 @@ use visapult_ripp_net::{Options, Session};
 use super::audit::sources;
 use super::copies::Copy;
 use super::ends::failures;
-use super::{Audit, POLL, Share, inner, linger};
+use super::{Audit, POLL, Share, inner};
 use crate::copying::pull;
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::people::Right;
 use crate::redial::redialled;
 use crate::report::{Event, Report, Tally};
-use crate::request::{Request, Verb};
+use crate::request::{LAST_PATIENCE, Request, Verb};
 use crate::stripes::Striped;
 use crate::words::{MOST_WHY, Word};
 
@@ -31,7 +31,7 @@ impl Share {
             // Whoever is gone does not want to know.
             let _ = session.note(&word.to_text());
         }
-        linger(session);
+        session.wait_ended(LAST_PATIENCE);
     }
 
     /// Takes from another share what whoever dialled wants.
@@ -121,7 +121,7 @@ impl Share {
         told.fault = failed;
         leave_alone();
         if session.note(&Word::Finished(tally).to_text()).is_ok() {
-            linger(session);
+            session.wait_ended(LAST_PATIENCE);
         }
         Ok(())
     }

@@ -107,7 +107,7 @@ fn answer(session: &Session, request: &Request, busy: &AtomicBool) -> Result<u64
         match outcome {
             Ok(report) => {
                 // The dialler ends the session.
-                while_alive(session);
+                session.wait_ended(PATIENCE);
                 Ok(report.bytes)
             }
             Err(cause) => {
@@ -143,12 +143,6 @@ fn takes_its_turn(busy: &AtomicBool) -> bool {
 fn exchange(session: &Session, amount: Amount, sends: bool) -> Result<Report, SessionError> {
     let stop = AtomicBool::new(false);
     if sends { send(session, amount, Mode::Reliable, &stop, |_| {}) } else { receive(session, &stop, |_| {}) }
-}
-
-fn while_alive(session: &Session) {
-    while session.is_alive() {
-        thread::sleep(LOOK);
-    }
 }
 
 /// Does `work`, and ends the session if that takes too long.

@@ -169,6 +169,11 @@ impl Session {
         !self.shared.is_over()
     }
 
+    /// Waits until it has ended, `most` at the most; true if it has.
+    pub fn wait_ended(&self, most: Duration) -> bool {
+        self.shared.wait_over(most)
+    }
+
     /// Why the session ended; `None` while it goes on, or when it ended in peace.
     #[must_use]
     pub fn why_ended(&self) -> Option<String> {

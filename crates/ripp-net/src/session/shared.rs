@@ -357,6 +357,13 @@ impl Shared {
         *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 >= enough
     }
 
+    /// Waits until it is over, `most` at the most; true if it is.
+    pub(super) fn wait_over(&self, most: Duration) -> bool {
+        let guard = lock(&self.opened);
+        drop(self.opening.wait_timeout_while(guard, most, |_| !self.is_over()));
+        self.is_over()
+    }
+
     /// Wakes what sends: there is something to do.
     pub(super) fn wake_senders(&self) {
         self.links().for_each(|link| link.work.notify_all());
@@ -379,7 +386,7 @@ impl Shared {
         told.clone_from(&why.map(str::to_owned));
         drop(told);
         self.backlog.close(why.unwrap_or_default());
-        // Nobody waits for a path any more.
+        // Nobody waits for a path any more, nor for the end.
         drop(lock(&self.opened));
         self.opening.notify_all();
         let why = why.unwrap_or("the session ended");
