@@ -51,7 +51,7 @@ pub struct FieldReport {
     pub missing: u64,
     /// Values among those looked at that are infinite, or beyond what single precision holds: they are shown as missing.
     pub infinite: u64,
-    /// Values that single precision tells apart within the range, at most, where the source stores more exact ones and they are few.
+    /// Values that single precision tells apart within the range, at most, where they are few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_apart: Option<u32>,
     /// Why pictures do not hold the values, where they do not.
@@ -139,8 +139,7 @@ impl fmt::Display for SourceReport {
             }
             if let Some(unfit) = field.unfit {
                 write!(f, ", {unfit}")?;
-            }
-            if let Some(count) = field.told_apart {
+            } else if let Some(count) = field.told_apart {
                 write!(f, ", {}", flattened(count))?;
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
@@ -172,16 +171,16 @@ impl FieldReport {
     }
 }
 
-/// How many values single precision tells apart in a range, at most, if those that are stored are more exact and it is so few that one sees it.
+/// How many values single precision tells apart in a range, at most, if it is so few that one sees it: of more exact ones that are stored, and of those
+/// that are mixed from them.
 pub(crate) fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
     const FEW: f64 = 256.0;
-    if !matches!(stored, ScalarType::F64 | ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32) {
-        return None;
-    }
+    let is_more_exact =
+        matches!(stored, ScalarType::F64 | ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32);
     let largest = range.lo.abs().max(range.hi.abs());
     let apart = f64::from(largest) - f64::from(largest.next_down());
     let count = ((f64::from(range.hi) - f64::from(range.lo)) / apart).round() + 1.0;
-    let is_told = largest > 0.0 && (range.lo == range.hi || count < FEW);
+    let is_told = largest > 0.0 && if range.lo == range.hi { is_more_exact } else { count < FEW };
     is_told.then_some(count as u32)
 }
 
@@ -230,7 +229,16 @@ mod tests {
         assert_eq!(of(ScalarType::F64, -1.0, 1.0), None);
         assert_eq!(of(ScalarType::I32, 0.0, 7.0), None);
         assert_eq!(of(ScalarType::F64, 0.0, 0.0), None);
-        assert_eq!(of(ScalarType::F32, 101_325.0, 101_325.01), None);
+        assert_eq!(of(ScalarType::U8, 254.0, 255.0), None);
+    }
+
+    #[test]
+    fn so_few_values_of_single_precision_are_told_that_what_is_mixed_from_them_shows_it() {
+        let of = |lo, hi| told_apart(ScalarType::F32, ValueRange { lo, hi });
+        assert_eq!(of(1e6, 1e6 + 1.0), Some(17));
+        assert_eq!(of(1e3, 1e3 + 1.0), None);
+        // It is one value, in the file, too.
+        assert_eq!(of(1e6, 1e6), None);
     }
 
     #[test]

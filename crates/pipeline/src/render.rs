@@ -67,7 +67,7 @@ pub struct RenderStatistics {
     pub step: StepIndex,
     /// Transfer function used, its range filled in.
     pub transfer_function: TransferFunction,
-    /// Values that single precision tells apart, at most, where the source stores more exact ones and they are few.
+    /// Values that single precision tells apart, at most, where they are few.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told_apart: Option<u32>,
 }

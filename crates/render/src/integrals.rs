@@ -1,7 +1,7 @@
 //! Integrals of the transfer function over the value: what a piece of ray shows, from its two ends alone.
 
 use crate::TransferFunction;
-use crate::transfer_function::REFERENCE_LENGTH;
+use crate::transfer_function::{BELOW, REFERENCE_LENGTH};
 
 /// Largest opacity over the reference length; above, the sums would lose what is faint.
 const MOST_OPACITY: f64 = 1.0 - 1.0 / 4096.0;
@@ -13,7 +13,7 @@ const MOST_OPACITY: f64 = 1.0 - 1.0 / 4096.0;
 pub(crate) struct Integrals {
     /// Sums of `[r tau, g tau, b tau, tau]` at `s = i / BINS`.
     sums: Vec<[f64; 4]>,
-    /// What is summed at s = 0 and s = 1, and so beyond them.
+    /// What is summed below s = 0 and above s = 1.
     ends: [[f64; 4]; 2],
     lo: f64,
     per_value: f64,
@@ -43,7 +43,7 @@ impl Integrals {
             }
         }
         let lo = f64::from(range[0]);
-        Self { sums, ends: [density(0.0), density(1.0)], lo, per_value: 1.0 / (f64::from(range[1]) - lo) }
+        Self { sums, ends: [density(BELOW), density(1.0)], lo, per_value: 1.0 / (f64::from(range[1]) - lo) }
     }
 
     /// Associated colour of a piece of ray of a world `length` along which the value goes from `front` to `back`.
@@ -63,11 +63,16 @@ impl Integrals {
 
     /// Whether anything between two values is visible.
     pub(crate) fn shows(&self, [lo, hi]: [f32; 2]) -> bool {
-        lo <= hi && {
-            let bin = |value: f32| (self.place(value).clamp(0.0, 1.0) * Self::BINS as f64) as usize;
-            let (first, end) = (bin(lo).min(Self::BINS - 1), (bin(hi) + 1).min(Self::BINS));
-            self.sums[end][3] > self.sums[first][3]
-        }
+        let [from, to] = [lo, hi].map(|value| self.place(value));
+        let half_a_bin = 0.5 / Self::BINS as f64;
+        let is_shown_beyond =
+            from < half_a_bin && self.ends[0][3] > 0.0 || to > 1.0 - half_a_bin && self.ends[1][3] > 0.0;
+        lo <= hi
+            && (is_shown_beyond || {
+                let bin = |place: f64| (place.clamp(0.0, 1.0) * Self::BINS as f64) as usize;
+                let (first, end) = (bin(from).min(Self::BINS - 1), (bin(to) + 1).min(Self::BINS));
+                self.sums[end][3] > self.sums[first][3]
+            })
     }
 
     fn place(&self, value: f32) -> f64 {
@@ -123,6 +128,16 @@ mod tests {
             let [.., a] = integrals.piece(value, value + 1.0, REFERENCE_LENGTH);
             assert!((a - alpha).abs() < 1e-6, "{a} is not {alpha}");
         }
+    }
+
+    #[test]
+    fn values_below_the_range_take_the_first_of_two_points_at_its_start() {
+        let points = vec![[0.0, 1.0, 0.0, 0.0, 0.3], [0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0, 0.0]];
+        let integrals = Integrals::new(&TransferFunction { range: Some(RANGE), points }, RANGE);
+        let [r, _, _, a] = integrals.piece(5.0, 9.0, REFERENCE_LENGTH);
+        assert!((a - 0.3).abs() < 1e-6 && (r - a).abs() < 1e-6, "{a} is not 0.3");
+        assert_eq!(integrals.piece(11.0, 29.0, REFERENCE_LENGTH)[3], 0.0);
+        assert!(integrals.shows([5.0, 9.0]) && !integrals.shows([11.0, 29.0]));
     }
 
     #[test]

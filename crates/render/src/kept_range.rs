@@ -2,12 +2,22 @@
 
 use visapult_volume::ValueRange;
 
-use crate::transfer_function::widened;
+/// Share of the width that is shown by which values beyond it are told apart, too, on either side.
+const BESIDE: f64 = 0.5;
 
-/// Those values of the data that a transfer function of the range `shown` tells apart; all where it has none.
+/// Those values of the data that a transfer function of the range `shown` tells apart, and such beside them; all where it has none.
+///
+/// Values are mixed before they are looked up: were those beyond the range held at its ends, all that shows near these would move. A range of one value,
+/// on either side of which all look alike, says nothing of how far they are to be told apart.
 pub(crate) fn told_apart(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
     let data = data.unwrap_or(ValueRange { lo: 0.0, hi: 0.0 });
-    shown.and_then(|[lo, hi]| data.overlap(ValueRange { lo, hi })).unwrap_or(data)
+    let with_those_beside = |[lo, hi]: [f32; 2]| {
+        data.overlap(ValueRange { lo, hi })?;
+        let [lo, hi] = [lo, hi].map(f64::from);
+        let beside = BESIDE * (hi - lo);
+        data.overlap(ValueRange { lo: (lo - beside) as f32, hi: (hi + beside) as f32 })
+    };
+    shown.and_then(with_those_beside).unwrap_or(data)
 }
 
 /// Times the range that is shown that data go beyond it before bricks leave out what is far from it: as few codes as they have for it then show.
@@ -21,7 +31,8 @@ pub fn bricks_keep(
     shown: Option<[f32; 2]>,
     before: Option<ValueRange>,
 ) -> Option<ValueRange> {
-    let (data, [lo, hi]) = (data?, widened(shown?).map(f64::from));
+    // A range of one value has no ends that others could be held at.
+    let (data, [lo, hi]) = (data?, shown.filter(|[lo, hi]| lo < hi)?.map(f64::from));
     let is_narrow = |within: ValueRange| f64::from(within.hi) - f64::from(within.lo) <= MOST_WIDTHS * (hi - lo);
     if !(hi - lo).is_finite() || is_narrow(data) {
         return None;
@@ -61,6 +72,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn values_beside_those_that_are_shown_are_told_apart_as_far_as_there_are_any() {
+        let range = |lo, hi| ValueRange { lo, hi };
+        let of = |lo, hi| told_apart(Some(range(-1.0, 9.0)), Some([lo, hi]));
+        assert_eq!(of(1.0, 2.0), range(0.5, 2.5));
+        assert_eq!(of(-1.0, 3.0), range(-1.0, 5.0));
+        assert_eq!(of(-20.0, 0.0), range(-1.0, 9.0));
+        for (lo, hi) in [(-1.0, 9.0), (-1e3, 1e3), (f32::MIN, f32::MAX), (20.0, 21.0), (4.0, 4.0)] {
+            assert_eq!(of(lo, hi), range(-1.0, 9.0), "{lo} to {hi}");
+        }
+        assert_eq!(told_apart(Some(range(-1.0, 9.0)), None), range(-1.0, 9.0));
+    }
+
+    #[test]
     fn bricks_keep_all_unless_values_go_far_beyond_what_is_shown() {
         let range = |lo, hi| ValueRange { lo, hi };
         assert_eq!(bricks_keep(None, Some([0.0, 1.0]), None), None);
@@ -69,6 +93,8 @@ mod tests {
         assert_eq!(bricks_keep(Some(range(0.0, 1e30)), Some([0.0, 1.0]), None), Some(range(0.0, 2.0)));
         assert_eq!(bricks_keep(Some(range(-1e6, 1.0)), Some([0.0, 1.0]), None), Some(range(-1.0, 1.0)));
         assert_eq!(bricks_keep(Some(range(f32::MIN, f32::MAX)), Some([0.0, 1.0]), None), Some(range(-1.0, 2.0)));
+        // One value has no ends that others could be held at.
+        assert_eq!(bricks_keep(Some(range(-1e6, 1.0)), Some([0.4, 0.4]), None), None);
         // Beside all values: they are at one end.
         assert_eq!(bricks_keep(Some(range(0.0, 9.0)), Some([20.0, 20.1]), None), None);
     }
@@ -76,10 +102,9 @@ mod tests {
     #[test]
     fn what_bricks_keep_holds_what_is_shown_and_is_little_more() {
         let data = ValueRange { lo: -9999.0, hi: 4000.0 };
-        for (lo, hi) in [(0.0, 100.0), (-3.0, -2.9), (273.15, 291.0), (7.0, 7.0), (-9999.0, -9990.0), (3990.0, 4100.0)]
-        {
+        for (lo, hi) in [(0.0, 100.0), (-3.0, -2.9), (273.15, 291.0), (-9999.0, -9990.0), (3990.0, 4100.0)] {
             let kept = bricks_keep(Some(data), Some([lo, hi]), None).unwrap();
-            let [from, to] = widened([lo, hi]);
+            let [from, to] = [lo, hi];
             assert!(kept.lo <= from.max(data.lo) && to.min(data.hi) <= kept.hi, "{kept:?} of {lo} to {hi}");
             assert!(kept.hi - kept.lo <= 4.0 * (to - from), "{kept:?} of {lo} to {hi}");
         }

@@ -66,6 +66,12 @@ pub(crate) fn soft() -> TransferFunction {
     TransferFunction { range: Some([-1.0, 1.0]), points }
 }
 
+/// Shows a range of such a `width` of the wave, with an opacity that begins and ends within it.
+pub(crate) fn narrow(width: f32) -> TransferFunction {
+    let points = vec![[0.0, 1.0, 0.3, 0.1, 0.0], [0.5, 1.0, 0.8, 0.2, 0.6], [1.0, 0.2, 0.4, 1.0, 0.0]];
+    TransferFunction { range: Some([0.3 - width / 2.0, 0.3 + width / 2.0]), points }
+}
+
 /// Largest and mean relative error of the optical depth of `drawn`, square and in the default view, against that of `volume`.
 pub(crate) fn errors_of_depth(drawn: &Image, volume: &Volume) -> [f32; 2] {
     let exact = render_reference(volume, &Camera::default(), &soft(), drawn.width, drawn.height, 0.0625).image;

@@ -11,6 +11,9 @@ use crate::color_map::ColorMap;
 /// World length over which the opacity of a transfer function holds (the longest edge of the grid's box is 1).
 pub const REFERENCE_LENGTH: f64 = 1.0 / 128.0;
 
+/// A place below all points: those below the range look like it.
+pub(crate) const BELOW: f64 = -1.0;
+
 /// Colours and opacities at points of a range, linear in between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferFunction {

@@ -1,4 +1,4 @@
-import { INTEGRAL_BINS, Integrals, type TransferFunction, widened } from "../volume/index";
+import { INTEGRAL_PARTS, Integrals, type TransferFunction, widened } from "../volume/index";
 import { type Gl, resetUnpacking, setSampling } from "./gl";
 
 /** The integrals of a transfer function, also as a texture; brought up to date before drawing. */
@@ -20,7 +20,7 @@ export class Classified {
     resetUnpacking(gl);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, this.texture);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_BINS, 2, 0, gl.RGBA, gl.FLOAT, integrals.texels);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA32F, INTEGRAL_PARTS, 2, 0, gl.RGBA, gl.FLOAT, integrals.texels);
     setSampling(gl, gl.TEXTURE_2D, gl.NEAREST);
     return integrals;
   }

@@ -1,3 +1,4 @@
+import { widened } from "../volume/index";
 import type { KeyView, ProxyChoice } from "../wire/index";
 import { angleBetween, basisOf, type Camera, dot } from "./camera";
 
@@ -64,8 +65,8 @@ const ROUNDING = 4 * 2 ** -24;
 /**
  * Whether a keyframe's codes hold all that a transfer function tells apart of its step: values beyond its range are at its ends.
  *
- * The server makes scalar slabs over what the transfer function's range and the data's have in common, segments over all of the transfer
- * function's, and new ones where that changes.
+ * The server makes them over what the transfer function's range and the data's have in common and, where there are data, half as much again to
+ * either side; new ones where that changes. One that was made for a wider range serves a narrower one meanwhile.
  */
 export function rangeHolds(
   keyframe: { readonly step: number; readonly range: readonly [number, number] },
@@ -74,7 +75,7 @@ export function rangeHolds(
 ): boolean {
   if (bricks === null || bricks.step !== keyframe.step) return true;
   // As the server has them, which may round once more where it makes a range of two bounds.
-  const [from, to] = transfer.range.map(Math.fround);
+  const [from, to] = widened(transfer.range).map(Math.fround);
   const [lo, hi] = [Math.max(from, bricks.lo), Math.min(to, bricks.hi)];
   const largest = Math.max(...keyframe.range.map(Math.abs));
   const slack = 1e-4 * (keyframe.range[1] - keyframe.range[0]) + ROUNDING * largest;

@@ -3,7 +3,7 @@ export { type BoxOfBricks, BrickJoiner, type DecodedBox, type Joined, LOST } fro
 export * from "./colormaps";
 export * from "./decode";
 export * from "./geometry";
-export { INTEGRAL_BINS, Integrals } from "./integrals";
+export { INTEGRAL_BINS, INTEGRAL_PARTS, Integrals } from "./integrals";
 export { emptyDistances } from "./occupancy";
 export { anyCellRanges, CELL_EDGE, type CellRanges, LevelRanges } from "./ranges";
 export { placeOf, type Scale, valueAt } from "./scale";

@@ -124,7 +124,7 @@ export function opacitiesAlong(
   return along(points, 1, count, first, parts);
 }
 
-/** Entries of a colour table, without the last, transparent one that stands for *no data*. */
+/** Entries of a colour table, without the last, transparent one that stands for *no data*. The first is for what is below the range, the next for s = 0. */
 export const TABLE_ENTRIES = 4095;
 
 /** The transfer function as a table of associated colours for one sampling distance. */
@@ -137,8 +137,8 @@ export class ColourTable {
   constructor(transfer: TransferFunction, dt: number) {
     this.texels = new Float32Array((TABLE_ENTRIES + 1) * 4);
     this.#visibleBelow = new Uint32Array(TABLE_ENTRIES + 1);
-    const [red, green, blue] = coloursAlong(colourStops(transfer.colours), TABLE_ENTRIES, 0, TABLE_ENTRIES - 1);
-    const opacities = opacitiesAlong(transfer.opacity, TABLE_ENTRIES, 0, TABLE_ENTRIES - 1);
+    const [red, green, blue] = coloursAlong(colourStops(transfer.colours), TABLE_ENTRIES, -1, TABLE_ENTRIES - 2);
+    const opacities = opacitiesAlong(transfer.opacity, TABLE_ENTRIES, -1, TABLE_ENTRIES - 2);
     const perReference = dt / REFERENCE_LENGTH;
     for (let i = 0; i < TABLE_ENTRIES; i++) {
       const opacity = Math.min(1, Math.max(0, opacities[i]));
@@ -168,9 +168,9 @@ export function tableIndexing(
 ): { readonly scale: number; readonly offset: number } {
   const [from, to] = widened(transfer.range);
   const width = to - from;
-  const last = TABLE_ENTRIES - 1;
+  const parts = TABLE_ENTRIES - 2;
   const span = hi > lo ? hi - lo : 0;
-  return { scale: (span / width) * last, offset: ((lo - from) / width) * last };
+  return { scale: (span / width) * parts, offset: ((lo - from) / width) * parts + 1 };
 }
 
 /** A range that has more than one value, as the server has it: what has one is in its middle. */

@@ -231,6 +231,9 @@ describe("keyframes of values", () => {
     expect(rangeHolds(keyframe, bricks, { range: [0, 1] })).toBe(true);
     expect(rangeHolds(keyframe, bricks, { range: [-2, 1] })).toBe(false);
     expect(rangeHolds({ ...keyframe, range: [-5, 1] }, bricks, { range: [-9, 1.5] })).toBe(false);
+    // Of one value the server makes a range around it.
+    expect(rangeHolds(keyframe, bricks, { range: [1, 1] })).toBe(true);
+    expect(rangeHolds(keyframe, bricks, { range: [-3, -3] })).toBe(false);
   });
 
   test("hold a range of small width far from 0, as single precision has it", () => {

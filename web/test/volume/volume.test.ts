@@ -7,6 +7,7 @@ import {
   emptyDistances,
   geometryOf,
   INTEGRAL_BINS,
+  INTEGRAL_PARTS,
   Integrals,
   LevelRanges,
   LOST,
@@ -226,7 +227,45 @@ const ramp: TransferFunction = {
   ],
 };
 
+/** A step at the low end of the range: what is below is opaque and red, what is in it clear. */
+const stepAtTheEnd: TransferFunction = {
+  range: [0, 1],
+  colours: {
+    kind: "stops",
+    stops: [
+      [0, 1, 0, 0],
+      [0, 0, 1, 0],
+      [1, 0, 1, 0],
+    ],
+  },
+  opacity: [
+    [0, 0.75],
+    [0, 0],
+    [1, 0],
+  ],
+};
+
 describe("transfer function", () => {
+  test("what is below the range looks like the first of two points at its start", () => {
+    const table = new ColourTable(stepAtTheEnd, 1 / 128);
+    const { scale, offset } = tableIndexing(stepAtTheEnd, 0, 1);
+    const entry = (value: number) => {
+      const place = Math.min(TABLE_ENTRIES - 1, Math.max(0, Math.floor(value * scale + offset + 0.5)));
+      return [...table.texels.subarray(4 * place, 4 * place + 4)];
+    };
+    expect(entry(-0.1)).toEqual([0.75, 0, 0, 0.75]);
+    expect(entry(0)).toEqual([0, 0, 0, 0]);
+    expect(entry(1)).toEqual([0, 0, 0, 0]);
+    const integrals = new Integrals(stepAtTheEnd);
+    const density = (part: number) => integrals.texels[4 * (INTEGRAL_PARTS + part) + 3];
+    const sum = (part: number) => integrals.texels[4 * part + 3];
+    expect(density(0)).toBeCloseTo(-128 * Math.log(0.25), 3);
+    expect(sum(0)).toBeCloseTo(-density(0) / INTEGRAL_BINS, 3);
+    expect([1, 2, INTEGRAL_PARTS - 1].map((part) => [sum(part), density(part)])).toEqual([0, 1, 2].map(() => [0, 0]));
+    expect(integrals.isVisible(-1, -0.5)).toBe(true);
+    expect(integrals.isVisible(0.1, 2)).toBe(false);
+  });
+
   test("opacity is corrected for the sampling distance", () => {
     const table = new ColourTable(ramp, 1 / 64);
     expect(table.texels[4 * (TABLE_ENTRIES - 1) + 3]).toBeCloseTo(1 - 0.5 ** 2);
@@ -308,7 +347,7 @@ describe("transfer function", () => {
     for (const value of [5, -3e30, 0]) {
       const indexing = tableIndexing({ ...ramp, range: [value, value] }, value, value);
       expect(indexing.scale).toBe(0);
-      expect(indexing.offset).toBeCloseTo((TABLE_ENTRIES - 1) / 2);
+      expect(indexing.offset).toBeCloseTo(TABLE_ENTRIES / 2);
     }
   });
 });
@@ -321,8 +360,8 @@ test("integrals sum optical depth and weighted colour over the range", () => {
   const colours = { kind: "stops", stops: [[0, 1, 0.5, 0]] } as const;
   const { texels } = new Integrals({ range: [0, 1], colours, opacity });
   const tau = -128 * Math.log(0.7);
-  const last = 4 * (INTEGRAL_BINS - 1);
-  const sums = [...texels.subarray(last, last + 4)].map((sum) => (sum * INTEGRAL_BINS) / (INTEGRAL_BINS - 1));
+  const last = 4 * (INTEGRAL_PARTS - 1);
+  const sums = texels.subarray(last, last + 4);
   const means = [...texels.subarray(-4)];
   for (const found of [sums, means]) {
     for (const [channel, share] of [1, 0.5, 0, 1].entries()) expect(found[channel]).toBeCloseTo(share * tau, 3);

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::TransferFunction;
-use crate::transfer_function::REFERENCE_LENGTH;
+use crate::transfer_function::{BELOW, REFERENCE_LENGTH};
 
 /// One row of a table: associated RGBA, on its own 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Table {
             Entry(sum.map(|c| (c / Self::PLACES as f64) as f32))
         };
         let mut entries = Vec::with_capacity(Self::LEN);
-        entries.extend([Entry([0.0; 4]), Entry(place(0.0).map(|c| c as f32))]);
+        entries.extend([Entry([0.0; 4]), Entry(place(BELOW).map(|c| c as f32))]);
         entries.par_extend((0..Self::BINS).into_par_iter().map(bin));
         entries.push(Entry(place(1.0).map(|c| c as f32)));
         let mut visible = 0;
@@ -116,6 +116,15 @@ mod tests {
         let sum: f32 = table.entries().iter().map(|entry| entry.0[3]).sum();
         let expected = 0.5 * 0.002 * 0.5 * Table::BINS as f32;
         assert!((sum - expected).abs() < 0.01 * expected, "{sum} is not {expected}");
+    }
+
+    #[test]
+    fn what_is_below_the_range_has_the_first_of_two_points_at_its_start() {
+        let points = vec![[0.0, 1.0, 0.0, 0.0, 0.75], [0.0, 0.0, 1.0, 0.0, 0.25], [1.0, 0.0, 0.0, 1.0, 0.25]];
+        let table = Table::new(&TransferFunction { range: None, points }, [2.0, 3.0], REFERENCE_LENGTH);
+        assert_eq!(table.entry(1.9), [0.75, 0.0, 0.0, 0.75]);
+        let [r, g, _, a] = table.entry(2.0);
+        assert!(r < 1e-3 && (g - 0.25).abs() < 1e-3 && (a - 0.25).abs() < 1e-3, "{r} {g} {a}");
     }
 
     #[test]

@@ -30,6 +30,10 @@ const RAYS: usize = PROBE_EDGE * PROBE_EDGE;
 /// Parts of them that are cast at a time.
 const BATCHES: usize = 4;
 const BATCH: usize = RAYS / BATCHES;
+/// Further rays in each cell along outlines, where few rays may carry most of the error.
+const FURTHER: usize = 3;
+/// One cell in so many counts as such, at most.
+const OUTLINED: usize = 3;
 /// Where in their cells rays of one row, or column, lie: multiples of these are spread most evenly over a square (Roberts 2018).
 const SPREAD: [f64; 2] = [0.754_877_7, 0.569_840_3];
 /// Distance of samples that stands for the truth.
@@ -39,12 +43,12 @@ const FOREGROUND: f32 = 1.0 / 255.0;
 /// Least mean squared error, in squares of 8-bit codes: what lies below looks exact.
 const LEAST_ERROR: f64 = 1e-3;
 /// Rays of a view that must see something before anything is said about it.
-const FEWEST_RAYS: u32 = 4;
+const FEWEST_RAYS: f64 = 4.0;
 /// The same before it is said that it is known.
-const MANY_RAYS: u32 = 48;
+const MANY_RAYS: f64 = 48.0;
 /// Standard deviation of a mean squared error that is known, as a share of it: 0.5 dB.
 const KNOWN_TO: f64 = 0.12;
-/// Mean squared error from which down it makes no difference: 50 dB.
+/// Mean squared error that few rays may carry without any of them having been met: 50 dB.
 const NO_ERROR: f64 = 0.65;
 
 /// What can be sent, and how finely.
@@ -212,7 +216,7 @@ impl<'a> Probe<'a> {
     fn new(subject: &Subject<'a>, views: &[Camera]) -> Option<Self> {
         let edges = subject.volume.placement().edges;
         let views: Vec<View> = views.iter().map(|view| rays_of_box(view, edges, subject.aspect, PROBE_EDGE)).collect();
-        let truths = std::iter::repeat_with(OnceLock::new).take(views.len() * RAYS).collect();
+        let truths = std::iter::repeat_with(OnceLock::new).take(views.len() * RAYS * (1 + FURTHER)).collect();
         Some(Self { base: Base::new(subject)?, views, truths })
     }
 
@@ -228,48 +232,61 @@ impl<'a> Probe<'a> {
             let (eye, direction) = self.ray(view, ray);
             foreground(self.base.exact.color(eye, direction))
         };
-        *self.truths[view * RAYS + ray].get_or_init(cast)
+        *self.truths[view * RAYS * (1 + FURTHER) + ray].get_or_init(cast)
     }
 
-    /// Casts rays until it is known well enough how all models err.
+    /// Casts rays until it is known well enough how all models err; if need be, more of them along outlines.
     fn errors(&self, models: &[Model<'a>]) -> Errors {
         let mut errors = Errors::none(self.views.len(), models.len());
         for batch in 0..BATCHES {
-            let open = errors.open(models);
-            if !open.contains(&true) {
+            if !errors.any_is_open(models) {
                 break;
             }
-            let nothing = || (Errors::none(self.views.len(), models.len()), Met::default());
-            let add = |(mut errors, mut met): (Errors, Met), number: usize| {
-                let (view, ray) = (number / BATCH, in_batch(batch, number % BATCH, PROBE_EDGE));
-                self.cast(view, ray, models, &open, &mut met, &mut errors);
-                (errors, met)
+            let of_view = |view| (0..BATCH).map(move |number| (view, in_batch(batch, number, PROBE_EDGE), 1.0));
+            errors = errors.merged(self.errors_along((0..self.views.len()).flat_map(of_view).collect(), models));
+        }
+        if errors.any_is_open(models) {
+            let of_view = |view| {
+                let outlined = outlined(PROBE_EDGE, |ray| self.truth(view, ray));
+                outlined
+                    .into_iter()
+                    .flat_map(move |ray| further(ray, RAYS))
+                    .map(move |(ray, weight)| (view, ray, weight))
             };
-            let rays = (0..self.views.len() * BATCH).into_par_iter().with_max_len(32);
-            let more = rays.fold(nothing, add).map(|(errors, _)| errors);
-            errors = errors.merged(more.reduce(|| nothing().0, Errors::merged));
+            errors = errors.merged(self.errors_along((0..self.views.len()).flat_map(of_view).collect(), models));
         }
         errors
     }
 
-    /// Casts a ray of a view through the models that are `open`.
-    fn cast(&self, view: usize, ray: usize, models: &[Model<'a>], open: &[bool], met: &mut Met, errors: &mut Errors) {
+    /// How models err along rays, each of a view, and with a weight.
+    fn errors_along(&self, rays: Vec<(usize, usize, f64)>, models: &[Model<'a>]) -> Errors {
+        let nothing = || (Errors::none(self.views.len(), models.len()), Met::default());
+        let add = |(mut errors, mut met): (Errors, Met), ray| {
+            self.cast(ray, models, &mut met, &mut errors);
+            (errors, met)
+        };
+        let errors = rays.into_par_iter().with_max_len(32).fold(nothing, add).map(|(errors, _)| errors);
+        errors.reduce(|| nothing().0, Errors::merged)
+    }
+
+    /// Casts a ray of a view through all models: they are compared, and must not have met other rays.
+    fn cast(&self, (view, ray, weight): (usize, usize, f64), models: &[Model<'a>], met: &mut Met, errors: &mut Errors) {
         let number = self.views.len();
         // What errs alike from everywhere is looked at from one view along each ray.
-        let is_cast = |place: usize, model: &Model<'_>| {
-            open[place * number + view]
-                && (!model.is_alike_from_everywhere() || (ray / 2 + ray / PROBE_EDGE / 2) % number == view)
-        };
-        if !models.iter().enumerate().any(|(place, model)| is_cast(place, model)) {
+        let cell = ray % RAYS;
+        let is_turn = (cell / 2 + cell / PROBE_EDGE / 2) % number == view;
+        let is_cast =
+            |model: &Model<'_>| !matches!(model, Model::Nothing) && (is_turn || !model.is_alike_from_everywhere());
+        if !models.iter().any(is_cast) {
             return;
         }
         let ((eye, direction), truth) = (self.ray(view, ray), self.truth(view, ray));
         met.clear();
-        for (place, model) in models.iter().enumerate().filter(|(place, model)| is_cast(*place, model)) {
+        for (place, model) in models.iter().enumerate().filter(|(_, model)| is_cast(model)) {
             let sum = &mut errors.sums[place * number + view];
-            sum.cast += 1;
+            sum.cast += weight;
             if let Some(truth) = truth {
-                sum.add(error_of(codes(model.color(eye, direction, met)), truth));
+                sum.add(error_of(codes(model.color(eye, direction, met)), truth), weight);
             }
         }
     }
@@ -278,16 +295,17 @@ impl<'a> Probe<'a> {
 /// Squared errors, in squares of 8-bit codes.
 #[derive(Clone, Copy, Default)]
 struct Sum {
-    /// Rays that were cast, and those of them that see anything.
-    cast: u32,
-    count: u32,
+    /// Rays that were cast, and those of them that see anything, by their weights.
+    cast: f64,
+    count: f64,
     sum: f64,
     squares: f64,
 }
 
 impl Sum {
-    fn add(&mut self, error: f64) {
-        *self = self.plus(&Self { cast: 0, count: 1, sum: error, squares: error * error });
+    fn add(&mut self, error: f64, weight: f64) {
+        let (sum, squares) = (weight * error, weight * error * error);
+        *self = self.plus(&Self { cast: 0.0, count: weight, sum, squares });
     }
 
     fn plus(&self, more: &Self) -> Self {
@@ -297,23 +315,22 @@ impl Sum {
 
     /// Share of the rays that see anything.
     fn seen(&self) -> f64 {
-        f64::from(self.count) / f64::from(self.cast.max(1))
+        self.count / self.cast.max(1.0)
     }
 
     /// PSNR where models add so much `noise`; `None` where too few rays see anything.
     fn psnr_db(&self, noise: f64) -> Option<f64> {
-        (self.count >= FEWEST_RAYS).then(|| psnr_db(self.sum / f64::from(self.count) + noise))
+        (self.count >= FEWEST_RAYS).then(|| psnr_db(self.sum / self.count + noise))
     }
 
-    /// Whether more rays would tell little more.
+    /// Whether more rays would tell little more. Where next to none err, those that do may not have been met: that takes all rays.
     fn is_known(&self) -> bool {
         if self.count < MANY_RAYS {
             return false;
         }
-        let count = f64::from(self.count);
-        let mean = self.sum / count;
-        let deviation = ((self.squares / count - mean * mean).max(0.0) / count).sqrt();
-        deviation <= KNOWN_TO * mean || mean + 2.0 * deviation <= NO_ERROR
+        let mean = self.sum / self.count;
+        let deviation = ((self.squares / self.count - mean * mean).max(0.0) / self.count).sqrt();
+        mean > NO_ERROR && deviation <= KNOWN_TO * mean
     }
 }
 
@@ -339,13 +356,12 @@ impl Errors {
         taken.iter().fold(Sum::default(), |sum, more| sum.plus(more))
     }
 
-    /// Of each model and view, whether more rays are to be cast.
-    fn open(&self, models: &[Model<'_>]) -> Vec<bool> {
-        let of_model = |(number, model): (usize, &Model<'_>)| {
-            let is_open = |view| !matches!(model, Model::Nothing) && !self.of(number, view, model).is_known();
-            (0..self.views).map(is_open).collect::<Vec<_>>()
+    /// Whether more rays are to be cast for any model and view.
+    fn any_is_open(&self, models: &[Model<'_>]) -> bool {
+        let is_open = |(number, model): (usize, &Model<'_>)| {
+            !matches!(model, Model::Nothing) && (0..self.views).any(|view| !self.of(number, view, model).is_known())
         };
-        models.iter().enumerate().flat_map(of_model).collect()
+        models.iter().enumerate().any(is_open)
     }
 
     fn seen(&self, model: usize) -> f64 {
@@ -367,11 +383,39 @@ fn in_batch(batch: usize, number: usize, edge: usize) -> usize {
     (row + below) * edge + column + right
 }
 
-/// Where a ray of an image of so many rays along its `edge` lies, in its pixels.
+/// Where a ray of an image of so many rays along its `edge` lies, in its pixels; those beyond so many are further ones of the same cells.
 fn probe_place(ray: usize, edge: usize) -> [f64; 2] {
-    let [column, row] = [ray % edge, ray / edge].map(|n| n as f64);
+    let (cell, further) = (ray % (edge * edge), (ray / (edge * edge)) as f64);
+    let [column, row] = [cell % edge, cell / edge].map(|n| n as f64);
     // Rays of a row or column do not lie in line: what is regular itself is met everywhere.
-    [column + (row * SPREAD[0]).fract(), row + (column * SPREAD[1]).fract()]
+    [column + ((row + further) * SPREAD[0]).fract(), row + ((column + further) * SPREAD[1]).fract()]
+}
+
+/// The cells of an image of so many rays along its `edge` where what they see differs most from what those beside them do.
+fn outlined(edge: usize, truth: impl Fn(usize) -> Option<[u8; 3]> + Sync) -> Vec<usize> {
+    let seen: Vec<[u8; 3]> = (0..edge * edge).into_par_iter().map(|ray| truth(ray).unwrap_or_default()).collect();
+    let differs = |ray: usize| {
+        let (column, row) = (ray % edge, ray / edge);
+        let beside = [
+            (column > 0).then(|| ray - 1),
+            (column + 1 < edge).then(|| ray + 1),
+            (row > 0).then(|| ray - edge),
+            (row + 1 < edge).then(|| ray + edge),
+        ];
+        // Beyond the image is nothing to be seen.
+        let of = |other: Option<usize>| error_of(seen[ray], other.map_or([0; 3], |other| seen[other]));
+        beside.into_iter().map(of).fold(0.0, f64::max)
+    };
+    let mut cells: Vec<(f64, usize)> = (0..seen.len()).map(|ray| (differs(ray), ray)).collect();
+    cells.retain(|(differs, _)| *differs > 0.0);
+    cells.sort_by(|a, b| b.0.total_cmp(&a.0));
+    cells.into_iter().take(seen.len() / OUTLINED).map(|(_, ray)| ray).collect()
+}
+
+/// Further rays of the cell of `ray`, of so many `rays`, and their weights: with it, which has been counted as one, they count as one.
+fn further(ray: usize, rays: usize) -> impl Iterator<Item = (usize, f64)> {
+    let weight = 1.0 / (1 + FURTHER) as f64;
+    (0..=FURTHER).map(move |number| (ray + number * rays, if number == 0 { weight - 1.0 } else { weight }))
 }
 
 /// Mean squared error of a pixel, in squares of 8-bit codes.

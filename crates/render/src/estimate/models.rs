@@ -255,7 +255,7 @@ impl<'a> FaceModel<'a> {
     fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
         let (volume, key) = (subject.volume, subject.key_view(form)?);
         let edges = volume.placement().edges;
-        let kept = ScalarKeyframe::values_kept(volume.range(), Some(range));
+        let kept = ScalarKeyframe::values_kept(volume.range(), subject.transfer_function.range);
         let geometry = key.geometry(edges).in_front_of_the_eye();
         Some(Self {
             reached: reached(volume, &key.view(), &geometry),

@@ -2,7 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::{BATCHES, Prediction, Probe, Subject, Sum, codes, error_of, foreground, in_batch, probe_place};
+use super::{
+    BATCHES, Prediction, Probe, Subject, Sum, codes, error_of, foreground, further, in_batch, outlined, probe_place,
+};
 use crate::segments::SparseSegments;
 use crate::{Form, SegmentKey, SegmentKeyframe};
 
@@ -30,31 +32,37 @@ fn looked_at(subject: &Subject<'_>, probe: &Probe<'_>, key: &SegmentKey) -> Look
     let sparse =
         SparseSegments::new(volume, key, function, SegmentKeyframe::values_kept(volume.range(), function.range));
     let (view, per_probe) = (key.view(), [key.width, key.height].map(|n| f64::from(n) / EDGE as f64));
-    let look = |numbers: &[usize], batch: usize| {
+    let place = |number| {
+        let at = probe_place(number, EDGE);
+        [0, 1].map(|axis| at[axis] * per_probe[axis])
+    };
+    let truth = |at: [f64; 2]| foreground(probe.base.exact.color(view.eye, view.direction(at[0], at[1])));
+    let look = |rays: &[(usize, f64)], tells_bytes: bool| {
         let (mut look, mut seen) = (sparse.looker(), Looked::default());
-        for number in numbers {
-            let at = probe_place(*number, EDGE);
-            let at = [0, 1].map(|axis| at[axis] * per_probe[axis]);
-            let truth = foreground(probe.base.exact.color(view.eye, view.direction(at[0], at[1])));
+        for (number, weight) in rays {
+            let at = place(*number);
+            let truth = truth(at);
             // Of rays that see nothing, the first batch tells the bytes.
-            let met = (batch == 0 || truth.is_some()).then(|| look(at));
-            seen.add(met.zip(truth).map(|((color, _), truth)| error_of(codes(color), truth)));
-            if batch == 0 {
+            let met = (tells_bytes || truth.is_some()).then(|| look(at));
+            seen.add(met.zip(truth).map(|((color, _), truth)| error_of(codes(color), truth)), *weight);
+            if tells_bytes {
                 seen.bytes += met.map_or(0.0, |(_, bytes)| bytes) / BATCH as f64;
             }
         }
         seen
     };
+    let along = |rays: Vec<(usize, f64)>, tells_bytes| {
+        rays.par_chunks(32).map(|rays| look(rays, tells_bytes)).reduce(Looked::default, Looked::plus)
+    };
     let mut seen = Looked::default();
     for batch in 0..BATCHES {
-        let numbers: Vec<usize> = (0..BATCH).map(|number| in_batch(batch, number, EDGE)).collect();
-        let more = numbers.par_chunks(32).map(|numbers| look(numbers, batch));
-        seen = seen.plus(more.reduce(Looked::default, Looked::plus));
+        seen = seen.plus(along((0..BATCH).map(|number| (in_batch(batch, number, EDGE), 1.0)).collect(), batch == 0));
         if seen.errors.is_known() {
-            break;
+            return seen;
         }
     }
-    seen
+    let outlined = outlined(EDGE, |number| truth(place(number)));
+    seen.plus(along(outlined.into_iter().flat_map(|ray| further(ray, EDGE * EDGE)).collect(), false))
 }
 
 /// Rays that were looked at.
@@ -67,9 +75,9 @@ struct Looked {
 
 impl Looked {
     /// One more: its error where it sees anything.
-    fn add(&mut self, error: Option<f64>) {
-        self.errors.cast += 1;
-        error.into_iter().for_each(|error| self.errors.add(error));
+    fn add(&mut self, error: Option<f64>, weight: f64) {
+        self.errors.cast += weight;
+        error.into_iter().for_each(|error| self.errors.add(error, weight));
     }
 
     fn plus(self, more: Self) -> Self {
@@ -82,12 +90,13 @@ mod tests {
     use visapult_volume::Grid;
 
     use super::*;
-    use crate::testing::{soft, wave};
+    use crate::testing::scenes::{noise, values_of};
+    use crate::testing::soft;
     use crate::{Camera, Volume};
 
     #[test]
     fn no_more_rays_are_looked_at_than_tell_the_error() {
-        let volume = Volume::whole(Grid::of_size([64; 3]), wave(64)).unwrap();
+        let volume = Volume::whole(Grid::of_size([64; 3]), values_of([64; 3], noise)).unwrap();
         let (key, function) = (Camera::default(), soft());
         let subject = Subject { volume: &volume, pyramids: &[], transfer_function: &function, key, aspect: 1.0 };
         let probe = Probe::new(&subject, &[]).unwrap();

@@ -60,7 +60,7 @@ impl ScalarKeyframe {
         Self::of_tiles(volume, key, range, Vec::new())
     }
 
-    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
+    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart, and such beside them; all where it has none.
     pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
         with_zero_on_a_code(told_apart(data, shown), f64::from(VALUE_CODES - 1))
     }

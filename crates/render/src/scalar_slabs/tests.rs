@@ -4,7 +4,7 @@ use visapult_volume::Grid;
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::{half_wave, nothing, soft, wave_of};
+use crate::testing::{half_wave, narrow, nothing, soft, wave_of};
 use crate::{Image, Quality, TransferFunction};
 
 const EDGE: usize = 40;
@@ -50,6 +50,23 @@ fn one_keyframe_shows_any_transfer_function_from_turned_views() {
         for (angle, bar) in [0.0, 16.0, 30.0, 45.0].into_iter().zip(bars) {
             let quality = psnr(&stack, &volume(), &Camera::default().turned(angle), &function);
             assert!(quality >= bar, "turned by {angle}: {quality:.1} dB of {bar}");
+        }
+    }
+}
+
+#[test]
+fn what_shows_near_the_ends_of_a_narrow_range_is_where_it_belongs() {
+    for width in [0.8, 0.4] {
+        let function = narrow(width);
+        let kept = ScalarKeyframe::values_kept(volume().range(), function.range);
+        let narrow = ScalarStack::from_keyframe(&make_scalar_slabs(&volume(), &key(40), kept)).unwrap();
+        for angle in [0.0, 30.0] {
+            let quality = |stack| psnr(stack, &volume(), &Camera::default().turned(angle), &function);
+            let [narrow, all] = [&narrow, &stack_of(&volume(), &key(40))].map(quality);
+            assert!(
+                narrow > all - 1.0,
+                "a range of {width}, turned by {angle}: {narrow:.1} dB, of all values {all:.1}"
+            );
         }
     }
 }

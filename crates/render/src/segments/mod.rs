@@ -52,7 +52,7 @@ pub struct SegmentKeyframe {
 }
 
 impl SegmentKeyframe {
-    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart; all where it has none.
+    /// Values that codes divide: those of the data that a transfer function of the range `shown` tells apart, and such beside them; all where it has none.
     pub fn values_kept(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> ValueRange {
         with_zero_on_a_code(told_apart(data, shown), f64::from(TOP_CODE))
     }

@@ -4,7 +4,7 @@ use visapult_volume::{Decomposition, Grid};
 
 use super::*;
 use crate::reference::render_reference;
-use crate::testing::{blocks_of, errors_of_depth, half_wave, nothing, soft, wave, wave_of};
+use crate::testing::{blocks_of, errors_of_depth, half_wave, narrow, nothing, soft, wave, wave_of};
 use crate::{Image, Quality};
 
 const EDGE: usize = 64;
@@ -66,6 +66,25 @@ fn every_view_is_close_to_the_exact_image() {
             let camera = Camera::default().turned(angle);
             let quality = psnr_to_exact(&drawn(&keyframe, &camera, &function), &volume(), &camera, &function);
             assert!(quality >= bar, "turned by {angle}: {quality:.1} dB");
+        }
+    }
+}
+
+#[test]
+fn what_shows_near_the_ends_of_a_narrow_range_is_where_it_belongs() {
+    for width in [0.8, 0.4] {
+        let (function, data) = (narrow(width), volume().range().unwrap());
+        let kept = SegmentKeyframe::values_kept(Some(data), function.range);
+        for angle in [0.0, 30.0] {
+            let camera = Camera::default().turned(angle);
+            let [narrow, all] = [kept, data].map(|range| {
+                let keyframe = make_segments(&volume(), &key(), &function, range);
+                psnr_to_exact(&drawn(&keyframe, &camera, &function), &volume(), &camera, &function)
+            });
+            assert!(
+                narrow > all - 1.0,
+                "a range of {width}, turned by {angle}: {narrow:.1} dB, of all values {all:.1}"
+            );
         }
     }
 }

@@ -1,11 +1,12 @@
 // The integrals of a transfer function (pre-integration; Engel 2001), and what a length of ray adds to what it has gathered.
 
-// Colour times density, and density: their sums up to each part of the range, and above them their means over it.
+// Colour times density, and density: their sums up to each part of the range, and above them their means over it. The first and the last part are beyond the range.
 uniform sampler2D uIntegrals;
 // Place in the range of the transfer function: value * x + y.
 uniform vec2 uRange;
 
-const int BINS = 4096;
+const int BINS = 4094;
+const int PARTS = BINS + 2;
 
 struct Place {
   // In the range of the transfer function.
@@ -17,12 +18,12 @@ struct Place {
 // Beyond the range, sums go on with what its ends have.
 Place place_of(float value) {
   float s = value * uRange.x + uRange.y;
-  float at = s * float(BINS);
-  float bin = clamp(floor(at), 0.0, float(BINS - 1));
+  float at = s * float(BINS) + 1.0;
+  float part = clamp(floor(at), 0.0, float(PARTS - 1));
   // Samplers that take the nearest texel cost software renderers half of what texelFetch does.
-  float texel = (bin + 0.5) / float(BINS);
+  float texel = (part + 0.5) / float(PARTS);
   vec4 density = textureLod(uIntegrals, vec2(texel, 0.75), 0.0);
-  vec4 up_to = textureLod(uIntegrals, vec2(texel, 0.25), 0.0) + density * ((at - bin) / float(BINS));
+  vec4 up_to = textureLod(uIntegrals, vec2(texel, 0.25), 0.0) + density * ((at - part) / float(BINS));
   return Place(s, up_to, density);
 }
 
