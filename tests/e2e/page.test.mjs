@@ -284,7 +284,10 @@ describe("a file", () => {
     const [running, suspended] = [took.running, took.suspended].map(median);
     t.diagnostic(`${running.toFixed(0)} ms running, ${suspended.toFixed(0)} ms suspended`);
     // A turn that waited for the server would not have ended.
-    assert.ok(took.suspended.every((ms) => ms > 0), String(took.suspended));
+    assert.ok(
+      took.suspended.every((ms) => ms > 0),
+      String(took.suspended),
+    );
     await page.close();
   });
 

@@ -12,6 +12,7 @@ export interface Probe {
     step: number | null;
     level: number | null;
     bits: number | null;
+    field: number | null;
     proxy: string;
     sequence: number;
     resolution: number;
@@ -44,8 +45,8 @@ export function exposeToTests(viewer: Viewer): void {
       return viewer.painter.isAtRest;
     },
     get shown() {
-      const { step, level, bits, proxy, resolution, precision } = viewer.painter.shown;
-      return { step, level, bits, proxy, resolution, precision, sequence: viewer.sequence };
+      const { step, level, bits, field, proxy, resolution, precision } = viewer.painter.shown;
+      return { step, level, bits, field, proxy, resolution, precision, sequence: viewer.sequence };
     },
     get camera() {
       return viewer.camera;
