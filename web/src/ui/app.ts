@@ -1,19 +1,19 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
-import { type Scale, type TransferFunction, valueAt } from "../volume/index";
-import { type FieldMessage, isolated, linearField, type SourceInfo, type StepSpan, sentence } from "../wire/index";
-import type { ConnectionState, Lost, Refused, Unreadable } from "../worker/index";
+import type { TransferFunction } from "../volume/index";
+import { type FieldMessage, isolated, linearField, type SourceInfo } from "../wire/index";
 import { el, iconButton, setText } from "./dom";
+import { fieldWords, showsNothing } from "./field-words";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
 import { icons } from "./icons";
 import { keptWords } from "./kept";
 import { KeyScope } from "./key-scope";
 import { type KeyActions, listenToKeys } from "./keys";
-import { toldApart } from "./numbers";
 import { Panel, type Statistics } from "./panel";
 import { pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
 import { offersLogarithm, scaleOf } from "./scales";
+import { isRefused, statusWords } from "./status-words";
 import { Timeline } from "./timeline";
 import type { Histogram } from "./transfer-editor";
 import { Viewer, type ViewerState } from "./viewer";
@@ -287,7 +287,7 @@ class App {
       ...(freshness ? [["Fresh", freshness.share] as const] : []),
       ["Frames", `${formatNumber(viewer.frames.pace(now), 10)} /s`],
       ["Received", `${formatBytes(viewer.received.total)}, ${formatRate(viewer.received.rate(now) * 8)}`],
-      ["Link", plan ? linkWords(plan.throughputBps) : "-"],
+      ["Link", plan ? rateWords(plan.throughputBps) : "-"],
       ["Plan", plan ? plan.reason : "-"],
     ];
     this.#panel.showStatistics(rows);
@@ -312,7 +312,7 @@ function pageTitle({ name, fields }: SourceInfo, field: number): string {
   return `${names.join(" \u00b7 ")} - Visapult`;
 }
 
-function linkWords(bitsPerSecond: number): string {
+function rateWords(bitsPerSecond: number): string {
   return bitsPerSecond > 0 ? `${formatRate(bitsPerSecond)} measured` : "not measured yet";
 }
 
@@ -330,105 +330,6 @@ function proxyWords(proxy: string, level: number | null, bits: number | null): s
     default:
       return "nothing yet";
   }
-}
-
-/** `shown`: the field that is. */
-function statusWords(state: ViewerState, shown: number | null): string {
-  const { connection, notice } = state;
-  switch (connection.kind) {
-    case "connecting":
-      // What it waits for, if the server is there.
-      return notice?.text ?? (connection.before ? troubleWords(connection.before) : "Connecting\u2026");
-    case "lost":
-    case "refused":
-      return troubleWords(connection);
-    case "unreadable":
-      return unreadableWords(connection);
-    case "silent":
-      return "The server does not answer. The view turns all the same; nothing new comes until it does.";
-    case "open":
-      return notice?.text ?? waitingWords(state, shown);
-  }
-}
-
-/** Also while it is tried again. */
-function isRefused(connection: ConnectionState): boolean {
-  return connection.kind === "refused" || (connection.kind === "connecting" && connection.before?.kind === "refused");
-}
-
-/** The same while it is tried again: whoever is read them hears them once. */
-function troubleWords(trouble: Lost | Refused): string {
-  return trouble.kind === "lost" ? lostWords(trouble) : refusedWords(trouble);
-}
-
-function refusedWords({ reason }: Refused): string {
-  return `The server does not let this page in${reason && `: ${sentence(reason)}`}. It is asked again every half a minute.`;
-}
-
-function unreadableWords({ by, why }: Unreadable): string {
-  if (by === "browser")
-    return `This browser cannot show the data (${sentence(why)}): use another one, or allow it here.`;
-  const who =
-    by === "page" ? "This page cannot read what the program sends" : "The program cannot read what this page sends";
-  return `${who} (${sentence(why)}): they may be of different versions. Reload the page; nothing new comes until then.`;
-}
-
-function lostWords({ reason, attempt }: Lost): string {
-  const patient = attempt > 4 ? " If the server was started again, open the URL it printed." : "";
-  return `Connection lost (${sentence(reason)}), retrying\u2026${patient}`;
-}
-
-function waitingWords({ source, field, fieldInfo }: ViewerState, shown: number | null): string {
-  if (source && shown !== null && shown !== field) return otherFieldWords(source.fields, shown, field);
-  if (fieldInfo?.provisional) return "A first look, while this step is read\u2026";
-  return source?.live && !fieldInfo ? "Waiting for the first step\u2026" : "";
-}
-
-function otherFieldWords(fields: SourceInfo["fields"], shown: number, wanted: number): string {
-  const [here, due] = [shown, wanted].map((field) => isolated(fields[field]?.name ?? ""));
-  return `Showing ${here} until ${due} comes.`;
-}
-
-/** Fewer values than this are seen as steps in a picture. */
-const FEW_VALUES = 256;
-
-/** Least and greatest of the largest values of steps that pictures hold. */
-const [SMALLEST, LARGEST] = [1e-35, 1e37];
-
-/** What is odd about the values of the step that is shown. */
-function fieldWords(info: FieldMessage | null, { first, last }: StepSpan, scale: Scale): string {
-  // What few values tell is not told of all.
-  if (!info || info.provisional) return "";
-  const where = first === last ? "this field" : "this step";
-  const isLogarithmic = scale === "logarithmic";
-  // The server reads all types so: values may coincide, or be too large.
-  const due = isLogarithmic ? "above 0" : "finite in single precision";
-  if (info.range === null || info.finite === 0) return `No value of ${where} is ${due}: there is nothing to draw.`;
-  const [lo, hi] = info.extent ?? info.range;
-  const value = formatNumber(valueAt(lo, scale));
-  if (lo === hi) return `Every value of ${where}${isLogarithmic ? " above 0" : ""} is ${value} in single precision.`;
-  const absence = isLogarithmic ? "not above 0, or missing," : "missing";
-  const missing =
-    info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
-  const apart = isLogarithmic ? FEW_VALUES : toldApart([lo, hi]);
-  const steps =
-    apart < FEW_VALUES
-      ? `Single precision tells ${apart} values of ${where} apart: steps in the picture may be those.`
-      : "";
-  return [missing, steps, isLogarithmic ? "" : unfit([lo, hi], where)].filter(Boolean).join(" ");
-}
-
-/** Why pictures may be wrong of values from `lo` to `hi`. */
-function unfit([lo, hi]: readonly [number, number], where: string): string {
-  const largest = Math.max(Math.abs(lo), Math.abs(hi));
-  if (largest >= SMALLEST && largest <= LARGEST) return "";
-  const [what, mend] = largest < SMALLEST ? ["small", "multiply"] : ["large", "divide"];
-  return `The values of ${where} are too ${what} for pictures to hold, which may be wrong: ${mend} them, and say so in their unit.`;
-}
-
-/** Whether there is nothing in the picture by which one could tell that it is one. */
-function showsNothing(info: FieldMessage | null): boolean {
-  return info !== null && (info.extent === null || info.extent[0] === info.extent[1]);
 }
 
 function noGraphics(error: unknown): HTMLElement {
