@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{
@@ -231,4 +232,25 @@ impl Source for Vast {
         into.fill(0);
         Ok(())
     }
+}
+
+/// Runs `test` where loopback carries packets of `mtu` bytes; not at all where we may not make such a place.
+pub(crate) fn where_loopback_carries(mtu: usize, test: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            #[expect(unsafe_code, reason = "no safe wrapper")]
+            // SAFETY: only this thread changes its network, and it opens all its sockets afterwards.
+            let moved = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) };
+            match moved.map(|()| loopback_carries(mtu)) {
+                Ok(true) => test(),
+                outcome => eprintln!("skipped: no network of our own ({outcome:?})"),
+            }
+        });
+    });
+}
+
+/// Loopback carries packets of `mtu` bytes from here on, in the network of this thread.
+pub(crate) fn loopback_carries(mtu: usize) -> bool {
+    let set = ["link", "set", "lo", "up", "mtu", &mtu.to_string()].map(str::to_owned);
+    std::process::Command::new("ip").args(set).status().is_ok_and(|status| status.success())
 }

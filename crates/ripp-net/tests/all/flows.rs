@@ -9,7 +9,10 @@ use visapult_ripp_net::{
     Flow, Incoming, Lanes, MemorySink, Mode, Options, Outgoing, Rate, Session, Sink, Source, Trust,
 };
 
-use crate::common::{InRuns, PATIENCE, assert_works, bytes_of, content, eventually, listener, next_offer, sessions};
+use crate::common::{
+    InRuns, PATIENCE, assert_works, bytes_of, content, eventually, listener, loopback_carries, next_offer, sessions,
+    where_loopback_carries,
+};
 
 const LENGTH: usize = 100_000;
 
@@ -196,4 +199,25 @@ fn what_prefers_runs_is_read_and_written_in_fewer_calls_than_it_has_datagrams() 
     let (source, sink, ..) = &ends[0];
     let calls = [source, sink].map(|end| end.calls.load(Ordering::Relaxed));
     assert!(calls.iter().all(|calls| *calls < 3_000_000 / 1_300), "{calls:?}");
+}
+
+#[test]
+fn where_the_way_comes_to_take_smaller_packets_only_those_are_sent() {
+    where_loopback_carries(9_000, || {
+        let (listener, url) = listener();
+        let options = Options { rate: Rate::Fixed(80_000_000), ..Options::default() };
+        let left = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &options).unwrap();
+        let right = listener.accept(PATIENCE).unwrap().unwrap();
+        let flow = left.open_flow("flow", Mode::Reliable, 1).unwrap();
+        let sent = content(5_000_000);
+        let outgoing = flow.send("object", Arc::new(sent.clone())).unwrap();
+        let sink = Arc::new(MemorySink::new(sent.len()));
+        let incoming = next_offer(&right).accept(Arc::<MemorySink>::clone(&sink));
+        eventually("some of it", || outgoing.arrived() > 0);
+        let datagram = || left.statistics().lanes[0].datagram;
+        assert!(datagram() > 8_000 && loopback_carries(1_400));
+        incoming.wait().unwrap();
+        assert!(bytes_of(&sink) == sent, "wrong bytes");
+        assert!(datagram() < 1_400);
+    });
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use visapult_ripp_net::{Ecn, LaneSocket, MAX_BURST_BYTES, RecvArena, SendOutcome};
 
+use crate::common::where_loopback_carries;
+
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn loopback() -> LaneSocket {
@@ -171,22 +173,6 @@ fn the_route_tells_its_mtu() {
 fn a_burst_of_nothing_is_refused() {
     let lane = loopback();
     assert!(lane.send_burst(lane.local_addr(), b"x", 0).is_err());
-}
-
-/// Runs `test` where loopback carries packets of `mtu` bytes; not at all where we may not make such a place.
-fn where_loopback_carries(mtu: usize, test: impl FnOnce() + Send) {
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            #[expect(unsafe_code, reason = "no safe wrapper")]
-            // SAFETY: only this thread changes its network, and it opens all its sockets afterwards.
-            let moved = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) };
-            let up = ["link", "set", "lo", "up", "mtu", &mtu.to_string()].map(str::to_owned);
-            match moved.map(|()| std::process::Command::new("ip").args(up).status()) {
-                Ok(Ok(status)) if status.success() => test(),
-                outcome => eprintln!("skipped: no network of our own ({outcome:?})"),
-            }
-        });
-    });
 }
 
 #[test]

@@ -165,3 +165,17 @@ fn one_that_looks_for_its_rate_anew_begins_with_a_train_and_keeps_its_bounds() {
     fixed.look_again(now, Sizes { datagram: 1172, ..SIZES });
     assert_eq!((fixed.rate_bps(), fixed.train.left()), (most_bps, 0));
 }
+
+#[test]
+fn one_whose_other_end_is_elsewhere_than_was_said_sends_all_once_more_with_fresh_credit() {
+    let mut busy = Busy::new(lane(Controller::Fixed(Fixed::new(100_000_000))));
+    let second = Time::ZERO.after(Duration::from_secs(60));
+    let first = busy.send(Time::ZERO, second);
+    assert!(first > 0 && busy.send(second, second.after(RTT)) == 0, "credit does not end");
+    busy.lane.begin_again(second, &mut busy.outbox);
+    assert!(!busy.lane.is_under_way());
+    let again = busy.send(second, second.after(RTT));
+    assert!(again > 0, "nothing leaves again");
+    let region = busy.burst.regions.first().copied().unwrap();
+    assert!(region.resent && region.offset < first, "{region:?}");
+}
