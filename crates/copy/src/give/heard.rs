@@ -159,6 +159,14 @@ impl Giving<'_> {
         while self.hashing < self.most_hashing
             && let Some(files) = self.to_hash.pop_front()
         {
+            // Of large files that are in their place by now, or failed, nobody waits for it.
+            if let [(entry, listed)] = &files[..]
+                && listed.is_ranged
+                && !self.held.contains_key(entry)
+                && !self.ranged.contains_key(entry)
+            {
+                continue;
+            }
             self.hashing += 1;
             self.give_job(Job::Hash(files))?;
         }

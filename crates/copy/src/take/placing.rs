@@ -59,6 +59,9 @@ impl Taking<'_> {
                 }
                 _ => continue,
             };
+            if outcome.is_ok() {
+                self.witnesses.came(entry, from);
+            }
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
             match held {
