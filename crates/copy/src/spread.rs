@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use visapult_ripp_net::{Options, Rate, RippUrl};
 
@@ -26,6 +26,8 @@ const POLL: Duration = Duration::from_millis(100);
 pub(crate) struct Into<'a> {
     pub(crate) url: &'a RippUrl,
     pub(crate) wish: Wish,
+    /// When the copy began that it is of.
+    pub(crate) moment: SystemTime,
     /// It is to tell of its nodes rather than take all by itself.
     may_spread: bool,
 }
@@ -71,7 +73,8 @@ pub(crate) fn into_share(
     // Hashes are of all files, a part of a file is one file, and a part of fields is made once.
     let is_part = options.span.is_some() || options.part.is_some();
     let may_spread = !(wish.dry_run || wish.hashes || is_part || options.detach);
-    let told = copy(&Into { url, wish, may_spread }, attempt, watch)?;
+    let moment = SystemTime::now();
+    let told = copy(&Into { url, wish, moment, may_spread }, attempt, watch)?;
     if told.is_empty() {
         return Ok(());
     }
@@ -80,9 +83,11 @@ pub(crate) fn into_share(
     }
     let copy_part = |url: &RippUrl, part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
         let wish = Wish { part: Some(part), delete: Delete::Nothing, ..wish };
-        copy(&Into { url, wish, may_spread: false }, attempt, watch).map(drop)
+        copy(&Into { url, wish, moment, may_spread: false }, attempt, watch).map(drop)
     };
     let spread = spread(&nodes_of(url, &told), stop, watch, copy_part)?;
+    // Of what nobody knows whether it is the same no copy goes on from what another has begun.
+    let moment = if spread.is_whole && spread.failed.is_empty() { moment } else { SystemTime::now() };
     let mut unseen = spread.unseen(wish);
     let (before, wish) = (wish, spread.wish_after(wish));
     if before.delete != wish.delete {
@@ -97,7 +102,7 @@ pub(crate) fn into_share(
             }
             watch(spread.event_after(event));
         };
-        outcome = copy(&Into { url, wish, may_spread: false }, &mut last, &mut tell).map(drop);
+        outcome = copy(&Into { url, wish, moment, may_spread: false }, &mut last, &mut tell).map(drop);
         (attempt.tally, attempt.arrived) = (spread.tally_after(&last.tally), spread.arrived + last.arrived);
         // Another may be there still.
         if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {

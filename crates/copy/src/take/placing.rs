@@ -245,8 +245,10 @@ impl Taking<'_> {
             }
         };
         if found.had_changed {
+            // Of what tells no time it is the version that may be another, and not all tell that.
+            let has = if pending.origin.mtime.is_untold() { "may have" } else { "has" };
             self.telling.notice(format!(
-                "{} has changed since it was copied in part: it is copied from its beginning",
+                "{} {has} changed since it was copied in part: it is copied from its beginning",
                 self.telling.called(&pending.path())
             ))?;
         }

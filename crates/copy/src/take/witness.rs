@@ -183,3 +183,34 @@ impl Taking<'_> {
         self.telling.fail(Some(entry), &pending.path(), &why)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Origin;
+    use crate::partial::tests::{MTIME, place};
+    use crate::ranged::ReadBack;
+
+    #[test]
+    fn what_came_from_the_share_alone_that_was_dialled_waits_for_no_hash() {
+        let dir = tempfile::tempdir().unwrap();
+        let origin = Origin { size: 5, mtime: MTIME, start: 0 };
+        let file = Arc::new(RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file);
+        let mut witnesses = Witnesses::default();
+        witnesses.ask(1, false);
+        witnesses.came(1, FIRST);
+        assert!(matches!(witnesses.outcome(1, &file), Outcome::Keep));
+        witnesses.came(1, FIRST + 1);
+        assert!(matches!(witnesses.outcome(1, &file), Outcome::Wait));
+        let now = Instant::now();
+        assert_eq!(
+            (witnesses.late(now), witnesses.late(now + WAITS), witnesses.late(now + WAITS)),
+            (None, Some(1), None)
+        );
+        assert!(witnesses.tell(1, [1; 32]).is_some() && witnesses.late(now + WAITS).is_none());
+        witnesses.ask(2, true);
+        assert!(matches!(witnesses.outcome(2, &file), Outcome::Wait));
+        witnesses.drop(2);
+        assert!(matches!(witnesses.outcome(2, &file), Outcome::Keep));
+    }
+}
