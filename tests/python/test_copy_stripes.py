@@ -14,7 +14,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, SOON, Sharing, copy, events, make_tree, sharing, start_copy, tree_of, without_rights
-from stores import faulty, plain
+from stores import Store, faulty
 from wan import Process, pause
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
@@ -211,23 +211,6 @@ def test_what_is_in_the_way_is_deleted_whatever_the_parts_could_not_take(tmp_pat
     assert tree_of(sink / "run") == tree_of(source)
 
 
-def test_hashes_of_large_files_are_told_one_by_one(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    for number in range(12):
-        (folder / f"{number}.raw").write_bytes(random.Random(number).randbytes(4 * MEBI))
-    with nodes(tmp_path, folder, folder) as stripe:
-        copying = start_copy(stripe[0].url, f"{tmp_path / 'here'}/", "--checksum", "--json")
-        named = []
-        for event in events(copying.said):
-            if event["event"] == "progress":
-                named.append(event["tally"]["files"])
-        assert copying.end().code == 0
-        assert tree_of(tmp_path / "here" / "run") == tree_of(folder)
-        # Some have their names while others come.
-        assert any(0 < files < 12 for files in named), named
-
-
 @pytest.mark.parametrize("parts", [2, 4])
 def test_a_file_of_the_web_that_nobody_can_tell_from_another_goes_into_stripes_once(parts: int, tmp_path: Path) -> None:
     content = random.Random(23).randbytes(3 * MEBI)
@@ -236,7 +219,7 @@ def test_a_file_of_the_web_that_nobody_can_tell_from_another_goes_into_stripes_o
     with faulty({"/run.raw": content}) as server, nodes(tmp_path, *[sink] * parts, options=("--write",)) as stripe:
         server.time_told, server.tells_version = "never", False
         for _ in range(2):
-            done = plain(server.url).copy(f"{server.url}/run.raw", stripe[0].url)
+            done = Store("").copy(f"{server.url}/run.raw", stripe[0].url)
             assert done.code == 0, done
             assert done.stdout.startswith("copied 1 file"), done
             assert "already" not in done.stdout
