@@ -14,6 +14,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, SOON, Sharing, copy, events, make_tree, sharing, start_copy, tree_of, without_rights
+from stores import Store, faulty
 from wan import Process, pause
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
@@ -187,11 +188,44 @@ def test_what_a_node_could_not_take_is_told_though_it_looks_the_same_and_nothing
     with nodes(tmp_path, sink, sink, options=("--write",)) as stripe:
         command = (*without_rights(), VISAPULT, "copy", source, stripe[0].url, option, "--delete")
         done = Process(command).end(SOON)
+        logs = [entry for node in stripe for entry in node.copies(2 if node is stripe[0] else 1)]
     assert done.code == 3, done
-    assert "3.txt: cannot be" in done.stderr
-    assert done.stdout.startswith("copied 7 files") and "1 FAILED" in done.stdout
+    assert done.stderr.count("3.txt: cannot be") == 1
+    assert done.stdout.startswith("copied 7 files") and "1 FAILED" in done.stdout and "already" not in done.stdout
+    # Nothing is taken twice for that one.
+    assert sum(entry["files"] for entry in logs) == 7
     assert "nothing is deleted" in done.stderr and (sink / "run" / "surplus").exists()
     assert [path.name for path in sorted((sink / "run").glob("*.txt")) if path.read_bytes() == b"old"] == ["3.txt"]
+
+
+def test_what_is_in_the_way_is_deleted_whatever_the_parts_could_not_take(tmp_path: Path) -> None:
+    source, sink = tmp_path / "run", tmp_path / "sink"
+    source.mkdir()
+    for number in range(8):
+        (source / f"{number}.txt").write_bytes(b"new")
+    (sink / "run" / "3.txt").mkdir(parents=True)
+    (sink / "run" / "surplus").touch()
+    with nodes(tmp_path, sink, sink, options=("--write",)) as stripe:
+        done = copy(source, stripe[0].url, "--no-resume", "--delete")
+    assert done.code == 0, done
+    assert tree_of(sink / "run") == tree_of(source)
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_a_file_of_the_web_that_nobody_can_tell_from_another_goes_into_stripes_once(parts: int, tmp_path: Path) -> None:
+    content = random.Random(23).randbytes(3 * MEBI)
+    sink = tmp_path / "sink"
+    sink.mkdir()
+    with faulty({"/run.raw": content}) as server, nodes(tmp_path, *[sink] * parts, options=("--write",)) as stripe:
+        server.time_told, server.tells_version = "never", False
+        for _ in range(2):
+            done = Store("").copy(f"{server.url}/run.raw", stripe[0].url)
+            assert done.code == 0, done
+            assert done.stdout.startswith("copied 1 file"), done
+            assert "already" not in done.stdout
+        assert (sink / "run.raw").read_bytes() == content
+        logs = [entry for node in stripe for entry in node.copies(4 if node is stripe[0] else 2)]
+    assert sum(entry["files"] for entry in logs) == 2, logs
 
 
 def test_nodes_that_differ_in_content_alone_give_no_mixture_where_contents_are_compared(tmp_path: Path) -> None:

@@ -217,6 +217,39 @@ fn what_is_refused_after_another_part_was_asked_for_is_offered_again() {
 }
 
 #[test]
+fn hashes_of_large_files_are_told_each_once_it_is_known() {
+    let dir = small();
+    for number in 0..4 {
+        std::fs::write(dir.path().join(format!("many/{number}.raw")), vec![number; 2 << 20]).unwrap();
+    }
+    given(&dir, "many", |session| {
+        let entries = SMALL + 5;
+        let mut told = Vec::new();
+        let mut is_asked = false;
+        while told.iter().map(Vec::len).sum::<usize>() < entries as usize - 1 {
+            let note = match next(session) {
+                Arrival::Offer(offer) => {
+                    offer.refuse("not wanted yet");
+                    continue;
+                }
+                Arrival::Note(note) => note,
+            };
+            if !std::mem::replace(&mut is_asked, true) {
+                say(session, &Word::Compare { files: vec![(1, entries - 1)] });
+                say(session, &Word::Wants { upto: entries, files: Vec::new(), later: Vec::new() });
+            }
+            if let Some(Word::Contents { files }) = Word::from_text(&note.text) {
+                told.push(files);
+            }
+        }
+        let mut counts: Vec<usize> = told.iter().map(Vec::len).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [1, 1, 1, 1, SMALL as usize]);
+        say(session, &Word::Finished(Tally::default()));
+    });
+}
+
+#[test]
 fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
     let (here, there) = sessions();
     say(&there, &Word::Refused { why: "not into this folder".to_owned() });

@@ -10,6 +10,8 @@ use crate::report::{Event, Report, Tally};
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
+/// An attempt that went on for so long has got somewhere, though nothing may have arrived: hashes of large files take their time.
+const LASTED: Duration = Duration::from_secs(30);
 
 /// Makes attempts until one brings it about, or for so long as a lost connection may be dialled again.
 ///
@@ -29,10 +31,11 @@ pub(crate) fn redialled(
         if lost_at.is_some() {
             watch(Event::Anew);
         }
+        let attempted = Instant::now();
         let outcome = make(&mut attempt, watch);
         add(report, &attempt);
         report.elapsed = began.elapsed();
-        if attempt.was_admitted && attempt.arrived > 0 {
+        if attempt.was_admitted && (attempt.arrived > 0 || attempted.elapsed() >= LASTED) {
             lost_at = None;
         }
         match outcome {

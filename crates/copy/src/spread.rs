@@ -2,10 +2,11 @@
 //! and modes of folders, and what is to be deleted, is for an ordinary copy into one of them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use visapult_ripp_net::{Options, Rate, RippUrl};
 
@@ -16,6 +17,7 @@ use crate::redial::Attempt;
 use crate::report::{Event, Progress, Tally};
 use crate::request::{Request, STRIPES, Verb};
 use crate::stripes::MOST_NODES;
+use crate::take::IN_WAY;
 use crate::wish::{Alike, Delete, Part, Wish};
 
 const POLL: Duration = Duration::from_millis(100);
@@ -24,6 +26,8 @@ const POLL: Duration = Duration::from_millis(100);
 pub(crate) struct Into<'a> {
     pub(crate) url: &'a RippUrl,
     pub(crate) wish: Wish,
+    /// When the copy began that it is of.
+    pub(crate) moment: SystemTime,
     /// It is to tell of its nodes rather than take all by itself.
     may_spread: bool,
 }
@@ -69,7 +73,8 @@ pub(crate) fn into_share(
     // Hashes are of all files, a part of a file is one file, and a part of fields is made once.
     let is_part = options.span.is_some() || options.part.is_some();
     let may_spread = !(wish.dry_run || wish.hashes || is_part || options.detach);
-    let told = copy(&Into { url, wish, may_spread }, attempt, watch)?;
+    let moment = SystemTime::now();
+    let told = copy(&Into { url, wish, moment, may_spread }, attempt, watch)?;
     if told.is_empty() {
         return Ok(());
     }
@@ -78,20 +83,35 @@ pub(crate) fn into_share(
     }
     let copy_part = |url: &RippUrl, part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
         let wish = Wish { part: Some(part), delete: Delete::Nothing, ..wish };
-        copy(&Into { url, wish, may_spread: false }, attempt, watch).map(drop)
+        copy(&Into { url, wish, moment, may_spread: false }, attempt, watch).map(drop)
     };
     let spread = spread(&nodes_of(url, &told), stop, watch, copy_part)?;
-    let wish = spread.wish_after(wish);
+    // Of what nobody knows whether it is the same no copy goes on from what another has begun.
+    let moment = if spread.is_whole && spread.failed.is_empty() { moment } else { SystemTime::now() };
+    let mut unseen = spread.unseen(wish);
+    let (before, wish) = (wish, spread.wish_after(wish));
+    if before.delete != wish.delete {
+        watch(Event::Notice("nothing is deleted, for not all of the sources could be copied".to_owned()));
+    }
     let mut outcome = Ok(());
     for url in &spread.nodes {
         let mut last = Attempt::default();
-        let mut tell = |event| watch(spread.event_after(event));
-        outcome = copy(&Into { url, wish, may_spread: false }, &mut last, &mut tell).map(drop);
+        let mut tell = |event| {
+            if let Event::Failed { path, .. } = &event {
+                unseen.remove(path);
+            }
+            watch(spread.event_after(event));
+        };
+        outcome = copy(&Into { url, wish, moment, may_spread: false }, &mut last, &mut tell).map(drop);
         (attempt.tally, attempt.arrived) = (spread.tally_after(&last.tally), spread.arrived + last.arrived);
         // Another may be there still.
         if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {
             break;
         }
+    }
+    if outcome.is_ok() {
+        attempt.tally = spread.counted_with(attempt.tally, unseen.len() as u64);
+        unseen.into_iter().for_each(|(path, why)| watch(Event::Failed { path, why }));
     }
     outcome
 }
@@ -105,8 +125,10 @@ struct Spread {
     elapsed: Duration,
     /// The nodes, those first that took all of their parts, and those last that were left out.
     nodes: Vec<RippUrl>,
-    /// All of them did, and nothing failed.
+    /// All of them did.
     is_whole: bool,
+    /// What failed of that, and why.
+    failed: BTreeMap<String, String>,
     /// Those that were left out, which may hold what they were taking.
     left_out: Vec<String>,
 }
@@ -114,12 +136,28 @@ struct Spread {
 impl Spread {
     /// What the copy that follows is to do.
     fn wish_after(&self, wish: Wish) -> Wish {
-        if self.is_whole {
-            // What was there has been compared, or copied anew. Of what failed the size and time may be those of something else.
-            Wish { anew: false, alike: Alike::default(), ..wish }
-        } else {
-            wish
+        if !self.is_whole {
+            return wish;
         }
+        // What was there has been compared, or copied anew.
+        let delete = if self.unseen(wish).is_empty() { wish.delete } else { Delete::Nothing };
+        Wish { anew: false, alike: Alike::default(), delete, ..wish }
+    }
+
+    /// What failed, and looks the same, perhaps, to a copy that holds only sizes and times against each other: as that may have taken it, it is told
+    /// of unless that one does. What only waits for something to be deleted looks otherwise.
+    fn unseen(&self, wish: Wish) -> BTreeMap<String, String> {
+        if !self.is_whole || (!wish.anew && wish.alike == Alike::default()) {
+            return BTreeMap::new();
+        }
+        let failed = self.failed.iter().filter(|(_, why)| !why.contains(IN_WAY));
+        failed.map(|(path, why)| (path.clone(), why.clone())).collect()
+    }
+
+    /// What all have counted, where so many failed unseen: of those that only look the same, no part has said that they are there.
+    fn counted_with(&self, tally: Tally, unseen: u64) -> Tally {
+        let alike = tally.same_files.saturating_sub(self.tally.same_files);
+        Tally { same_files: tally.same_files - alike.min(unseen), failed: tally.failed + unseen, ..tally }
     }
 
     /// What is told of the copy that follows, as of all of it.
@@ -152,7 +190,7 @@ impl Spread {
     /// and could not tell any more is not taken for what was there already.
     fn tally_after(&self, last: &Tally) -> Tally {
         let mut told = self.tally;
-        if told.wanted_files + told.same_files == last.wanted_files + last.same_files {
+        if !self.is_whole && told.wanted_files + told.same_files == last.wanted_files + last.same_files {
             told.files = last.same_files.saturating_sub(told.same_files);
             told.bytes = last.same_bytes.saturating_sub(told.same_bytes);
         }
@@ -208,7 +246,7 @@ fn spread(
         let spread = follow(&happens, nodes.len(), stop, watch)?;
         // Whether each came to its end, and whether nothing failed.
         let went: Vec<(bool, bool)> = threads.into_iter().map(|thread| thread.join().unwrap_or_default()).collect();
-        let is_whole = went.iter().all(|went| *went == (true, true));
+        let is_whole = went.iter().all(|(is_over, _)| *is_over);
         let left_out = names.iter().zip(&went).filter(|(_, (is_over, _))| !is_over).map(|(name, _)| name.clone());
         let mut ranked: Vec<_> = nodes.iter().zip(&went).collect();
         ranked.sort_by_key(|(_, went)| Reverse(**went));
@@ -217,7 +255,7 @@ fn spread(
     })
 }
 
-/// Tells what happens of all parts together, until all are over. What fails is tried again by the copy that follows, and told by that.
+/// Tells what happens of all parts together, until all are over. What fails is told once the copy that follows is over.
 fn follow(
     happens: &Receiver<(usize, Event)>,
     parts: usize,
@@ -225,7 +263,7 @@ fn follow(
     watch: &mut dyn FnMut(Event),
 ) -> Result<Spread, CopyError> {
     let began = Instant::now();
-    let mut latest = vec![Progress::default(); parts];
+    let (mut latest, mut failed) = (vec![Progress::default(); parts], BTreeMap::new());
     loop {
         match happens.recv_timeout(POLL) {
             Ok((part, Event::Progress(progress))) => {
@@ -234,6 +272,7 @@ fn follow(
                 watch(Event::Progress(Progress { elapsed: began.elapsed(), ..sum }));
             }
             Ok((_, Event::Notice(text))) => watch(Event::Notice(text)),
+            Ok((_, Event::Failed { path, why })) => drop(failed.insert(path, why)),
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -243,7 +282,7 @@ fn follow(
     }
     let Progress { tally, arrived, .. } = sum(&latest);
     let elapsed = began.elapsed();
-    Ok(Spread { tally: Tally { failed: 0, left_out: 0, ..tally }, arrived, elapsed, ..Spread::default() })
+    Ok(Spread { tally: Tally { failed: 0, left_out: 0, ..tally }, arrived, elapsed, failed, ..Spread::default() })
 }
 
 fn sum(parts: &[Progress]) -> Progress {
@@ -273,7 +312,10 @@ mod tests {
         let copy_part = |node: &RippUrl, part: Part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
             assert!(node.token.is_some());
             attempt.tally = Tally { files: 10, failed, ..Tally::default() };
-            watch(Event::Failed { path: "a".to_owned(), why: "told later".to_owned() });
+            if failed > 0 {
+                watch(Event::Failed { path: "a".to_owned(), why: "told later".to_owned() });
+                watch(Event::Failed { path: "b".to_owned(), why: format!("a folder has its name: {IN_WAY}") });
+            }
             if part.index == fails { Err(CopyError::Here("is gone".to_owned())) } else { Ok(()) }
         };
         let spread = spread(&nodes(), &AtomicBool::new(false), &mut |event| told.push(event), copy_part).unwrap();
@@ -338,17 +380,26 @@ mod tests {
 
     #[test]
     fn each_node_takes_a_part_and_what_one_leaves_is_for_the_copy_that_follows() {
-        let wish = Wish { anew: true, alike: Alike::All, ..Wish::default() };
+        let wish = Wish { anew: true, alike: Alike::All, delete: Delete::InDestination, ..Wish::default() };
+        let lax = Wish { delete: Delete::InDestination, ..Wish::default() };
         let (whole, _) = spread_where(7, 0);
         assert_eq!((whole.tally.files, whole.tally.failed), (20, 0));
-        assert_eq!(whole.wish_after(wish), Wish::default());
+        assert_eq!(whole.wish_after(wish), lax);
         assert_eq!(whole.nodes, nodes());
-        // What failed looks the same, perhaps, to a copy that holds only sizes and times against each other.
+        // What failed looks the same, perhaps, to a copy that holds only sizes and times against each other: nothing is done twice for that.
         let (partly, _) = spread_where(7, 1);
-        assert_eq!((partly.tally.failed, partly.wish_after(wish)), (0, wish));
+        assert_eq!((partly.tally.failed, partly.wish_after(wish)), (0, Wish::default()));
+        assert_eq!(partly.unseen(wish).into_keys().collect::<Vec<_>>(), ["a"]);
+        // Of one that is lax as well nothing is unseen.
+        assert_eq!((partly.unseen(lax).len(), partly.wish_after(lax)), (0, lax));
+        let told = Tally { wanted_files: 8, files: 7, same_files: 2, ..Tally::default() };
+        let last = Tally { same_files: 10, ..Tally::default() };
+        let spread = Spread { tally: told, is_whole: true, ..Spread::default() };
+        let counted = spread.counted_with(spread.tally_after(&last), 1);
+        assert_eq!((counted.files, counted.same_files, counted.failed), (7, 2, 1));
         let (partly, told) = spread_where(0, 1);
         assert_eq!(partly.nodes[0].host, "b");
-        assert_eq!(partly.wish_after(wish), wish);
+        assert_eq!((partly.wish_after(wish), partly.unseen(wish).len()), (wish, 0));
         assert!(
             told.iter().any(|event| matches!(event, Event::Notice(text) if text.contains("a:1 is left out: is gone")))
         );

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use visapult_objects::escaped;
 use visapult_ripp_net::{Clients, Listener, ListenerOptions, Session, Token, Trust};
@@ -43,7 +43,7 @@ impl Plan<'_> {
             Self::Push { sources, to, into, job } => {
                 let put = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
                     // It is listed while the share is reached.
-                    let lister = Lister::start(walk(sources, options, stop)?);
+                    let lister = Lister::start(walk(sources, options, one.moment, stop)?);
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
                     let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
@@ -87,7 +87,7 @@ impl Plan<'_> {
                 into_share(&to.url, options, stop, attempt, watch, fetch)
             }
             Self::Here { sources, to, into } => {
-                let lister = Lister::start(walk(sources, options, stop)?);
+                let lister = Lister::start(walk(sources, options, SystemTime::now(), stop)?);
                 let landing = landing(*to, *into, options, stop)?;
                 let token = Token::fresh().map_err(|cause| CopyError::Here(cause.to_string()))?;
                 let session = options.session.clone();
@@ -160,15 +160,15 @@ fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -
     landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
 }
 
-fn walk(sources: &[Near<'_>], options: &CopyOptions, stop: &AtomicBool) -> Result<Walk, CopyError> {
+fn walk(sources: &[Near<'_>], options: &CopyOptions, moment: SystemTime, stop: &AtomicBool) -> Result<Walk, CopyError> {
     let root = |source: &Near<'_>| match (options.span, options.part(), source) {
-        (None, None, _) => source.root(stop),
-        (Some(span), ..) => source.root(stop)?.cut(span),
+        (None, None, _) => source.root(moment, stop),
+        (Some(span), ..) => source.root(moment, stop)?.cut(span),
         (None, Some(part), Near::Stored(url)) => {
             let url = (*url).clone();
             unless_stopped(stop, move || Root::stored_part(&url, &part))
         }
-        (None, Some(part), Near::Path(_)) => source.root(stop)?.part(&part, Turn::default()),
+        (None, Some(part), Near::Path(_)) => source.root(moment, stop)?.part(&part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
     Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))

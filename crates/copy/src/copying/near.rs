@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use visapult_objects::ObjectUrl;
 
@@ -23,10 +24,11 @@ impl Near<'_> {
         }
     }
 
-    pub(super) fn root(self, stop: &AtomicBool) -> Result<Root, CopyError> {
+    /// What is there, for a copy that began at `moment`.
+    pub(super) fn root(self, moment: SystemTime, stop: &AtomicBool) -> Result<Root, CopyError> {
         match self {
             Self::Path(path) => Root::here(path),
-            Self::Stored(url) => Store::open(url, stop).map(Root::stored),
+            Self::Stored(url) => Store::open(url, moment, stop).map(Root::stored),
         }
     }
 }

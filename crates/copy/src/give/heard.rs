@@ -145,11 +145,30 @@ impl Giving<'_> {
             // Of which it was to say later whether it wants them.
             let held = self.held.iter().filter(|(entry, _)| (first..end).contains(*entry));
             files.extend(held.map(|(entry, listed)| (*entry, listed.clone())));
-            for some in files.chunks(HASHED) {
-                self.held.extend(some.iter().cloned());
-                self.hashing += 1;
-                self.give_job(Job::Hash(some.to_vec()))?;
+            self.held.extend(files.iter().cloned());
+            // Of a large one it is told at once: it may be here by then, and wait for that.
+            let (large, small): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, listed)| listed.is_ranged);
+            let jobs = small.chunks(HASHED).chain(large.chunks(1)).map(<[_]>::to_vec);
+            self.to_hash.extend(jobs);
+        }
+        self.hash_next()
+    }
+
+    /// Has files hashed, by all readers but one: what is wanted is read beside that.
+    fn hash_next(&mut self) -> Result<(), CopyError> {
+        while self.hashing < self.most_hashing
+            && let Some(files) = self.to_hash.pop_front()
+        {
+            // Of large files that are in their place by now, or failed, nobody waits for it.
+            if let [(entry, listed)] = &files[..]
+                && listed.is_ranged
+                && !self.held.contains_key(entry)
+                && !self.ranged.contains_key(entry)
+            {
+                continue;
             }
+            self.hashing += 1;
+            self.give_job(Job::Hash(files))?;
         }
         Ok(())
     }
@@ -167,7 +186,8 @@ impl Giving<'_> {
                 }
             }
         }
-        self.say(&Word::Contents { files })
+        self.say(&Word::Contents { files })?;
+        self.hash_next()
     }
 
     fn forget(&mut self, entry: u64) {

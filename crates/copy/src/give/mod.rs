@@ -159,7 +159,9 @@ pub(crate) fn give(
             open: None,
             reading: 0,
             reading_ranges: 0,
+            to_hash: VecDeque::new(),
             hashing: 0,
+            most_hashing: readers - 1,
             under_way: Vec::new(),
             delivered: 0,
             ahead: Ahead::of(session.rate(), !stores.is_empty()),
@@ -214,8 +216,10 @@ struct Giving<'a> {
     reading: u64,
     /// Ranges of a store among them.
     reading_ranges: usize,
-    /// Jobs that hash.
+    /// Files that are to be hashed, as one reads them; such jobs that readers have, and how many of them at most.
+    to_hash: VecDeque<Vec<(u64, Listed)>>,
     hashing: usize,
+    most_hashing: usize,
     under_way: Vec<UnderWay>,
     /// Bytes of content in objects that are over.
     delivered: u64,

@@ -166,7 +166,8 @@ impl Giving<'_> {
     /// A store that gives no parts is read from its beginning to its end, by one.
     fn must_wait(&self, entry: u64) -> bool {
         let store = self.ranged.get(&entry).and_then(|listed| listed.root.store());
-        self.reading_ranges + self.hashing > 0 && store.is_some_and(|store| !store.gives_parts())
+        let is_read = self.reading_ranges + self.hashing > 0 || !self.to_hash.is_empty();
+        is_read && store.is_some_and(|store| !store.gives_parts())
     }
 
     /// Offers a range of a store that was read.

@@ -42,11 +42,16 @@ impl From<&ObjectMeta> for Told {
         let mtime = match (meta.last_modified.timestamp(), &meta.e_tag) {
             (0, Some(version)) => Mtime::untold(version.as_bytes()),
             // Nothing that is asked for later is known to be the same.
-            (0, None) => Mtime::untold(format!("{:?}", SystemTime::now()).as_bytes()),
+            (0, None) => unknown(SystemTime::now()),
             (s, _) => Mtime { s, ns: 0 },
         };
         Self { size: meta.size, mtime }
     }
+}
+
+/// What stands for the time of what has neither time nor version, and is asked for at `moment`.
+fn unknown(moment: SystemTime) -> Mtime {
+    Mtime::untold(format!("{moment:?}").as_bytes())
 }
 
 /// Some bytes of an object, as it was listed.
@@ -85,18 +90,18 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Connects to what `url` names, and sees that it is there.
+    /// Connects to what `url` names, and sees that it is there, for a copy that began at `moment`.
     ///
     /// # Errors
     /// If it is not, or cannot be told of.
-    pub(crate) fn open(url: &ObjectUrl, stop: &AtomicBool) -> Result<Self, CopyError> {
+    pub(crate) fn open(url: &ObjectUrl, moment: SystemTime, stop: &AtomicBool) -> Result<Self, CopyError> {
         let mut store = Self::connect(url, PATIENCE)?;
         let wrong = |store: &Self, fault: &Fault| match fault {
             Fault::Stopped => CopyError::Stopped,
             _ => CopyError::Here(format!("{url}: {}", store.why(fault))),
         };
         let found = match &url.at {
-            At::Web { .. } => store.find_file(stop).map(|(told, gives_parts)| {
+            At::Web { .. } => store.find_file(moment, stop).map(|(told, gives_parts)| {
                 store.gives_parts = gives_parts;
                 Some(told)
             }),
@@ -119,13 +124,16 @@ impl Store {
     }
 
     /// The file of a server, and whether that gives parts of it.
-    fn find_file(&self, stop: &AtomicBool) -> Result<(Told, bool), Fault> {
+    fn find_file(&self, moment: SystemTime, stop: &AtomicBool) -> Result<(Told, bool), Fault> {
         let ask = |range| {
             let options = GetOptions { range, ..GetOptions::default() };
             let told = async {
                 let meta = self.connection.objects().get_opts(&path::Path::ROOT, options).await?.meta;
                 let told = Told::from(&meta);
-                Ok((told, meta.e_tag.is_some() || !told.mtime.is_untold()))
+                let is_known = meta.e_tag.is_some() || !told.mtime.is_untold();
+                // As often as one copy asks, it is the same to that.
+                let told = if is_known { told } else { Told { mtime: unknown(moment), ..told } };
+                Ok((told, is_known))
             };
             self.connection.run(told, stop)
         };

@@ -130,9 +130,10 @@ impl Taking<'_> {
             }
             Verdict::Wanted { pending, has_holes } => {
                 let is_witnessed = is_ranged(pending.origin.size, has_holes) && self.needs_witness(&pending);
+                let is_begun = pending.is_begun;
                 let answer = self.want(entry, pending, has_holes)?;
                 if is_witnessed && answer == Answer::Wanted {
-                    self.witnesses.ask(entry, None);
+                    self.witnesses.ask(entry, is_begun);
                     return Ok(Answer::Witnessed);
                 }
                 return Ok(answer);
@@ -195,8 +196,8 @@ impl Taking<'_> {
         if self.wish.dry_run {
             self.telling.same(entry);
         }
-        if is_ranged(pending.origin.size, compared.has_holes) {
-            self.witnesses.ask(entry, Some(compared.hash));
+        if is_ranged(pending.origin.size, compared.has_holes) && self.may_witness() {
+            self.witnesses.hold(entry, compared.hash);
         }
         let answer = self.want(entry, pending, compared.has_holes)?;
         if answer == Answer::Wanted {

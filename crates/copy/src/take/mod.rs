@@ -36,6 +36,7 @@ use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
 use self::room::Room;
 use self::telling::Telling;
+pub(crate) use self::tree::IN_WAY;
 use self::tree::Tree;
 use self::witness::Witnesses;
 use crate::bundle::{BUNDLE, UnaskedName};
@@ -338,6 +339,7 @@ impl Taking<'_> {
         self.nodes.tell_done();
         self.nodes.divide(self.session, Instant::now());
         self.telling.tally.resumed_bytes = self.pool.verified_bytes();
+        self.tell_late()?;
         let (arrived, in_ranges) = (self.arriving.bytes(), self.arriving.bytes_in_ranges());
         self.telling.tell(self.listed == Some(self.entries), arrived, in_ranges)
     }

@@ -59,6 +59,9 @@ impl Taking<'_> {
                 }
                 _ => continue,
             };
+            if outcome.is_ok() {
+                self.witnesses.came(entry, from);
+            }
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
             match held {
@@ -242,8 +245,10 @@ impl Taking<'_> {
             }
         };
         if found.had_changed {
+            // Of what tells no time it is the version that may be another, and not all tell that.
+            let has = if pending.origin.mtime.is_untold() { "may have" } else { "has" };
             self.telling.notice(format!(
-                "{} has changed since it was copied in part: it is copied from its beginning",
+                "{} {has} changed since it was copied in part: it is copied from its beginning",
                 self.telling.called(&pending.path())
             ))?;
         }

@@ -39,6 +39,9 @@ const NO_FOLDER: &str = "something that is no folder has its name";
 const A_FOLDER: &str = "a folder has its name";
 const NO_FILE: &str = "something that is no file has its name";
 
+/// What is to be done about something that has the name of something of another kind.
+pub(crate) const IN_WAY: &str = "remove that, or have it deleted with --delete";
+
 /// What is to become of an entry.
 #[derive(Debug)]
 pub(super) enum Verdict {
@@ -200,7 +203,7 @@ impl Tree {
             return Err(self.no_place(there, heir.kind(), why));
         };
         if self.wish.delete == Delete::Nothing {
-            return Err(io::Error::other(format!("{why}: remove that, or have it deleted with --delete")));
+            return Err(io::Error::other(format!("{why}: {IN_WAY}")));
         }
         let (folder, name) = (spot.folder.clone(), spot.name.clone());
         self.in_way.push(InWay { folder, name, was: FileId::from(there), heir });
@@ -263,6 +266,7 @@ impl Tree {
         let there = dir.map_or(Ok(None), |dir| spot.replaced(dir))?;
         let mut pending = self.pending(spot, size, there.is_some());
         pending.is_begun = self.wish.alike == Alike::All
+            && !self.wish.anew
             && dir.is_some_and(|dir| dir.symlink_metadata(spot.name.partial().as_path()).is_ok());
         let any_time = self.any_time();
         let is_same = |there: &Metadata| there.len() == size && (any_time || spot.mtime.is_kept_as(mtime(there)));

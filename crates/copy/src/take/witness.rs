@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Taking;
 use super::arriving::Ranged;
+use super::dealing::{FIRST, NodeId};
 use super::pool::{Fault, Job, Pending};
 use crate::error::CopyError;
 use crate::landing::Ground;
@@ -20,6 +21,9 @@ use crate::words::Word;
 const CHANGES: &str =
     "what came of it is not what the other end has read of it: it changes there, and keeps its time; copy it again";
 
+/// A file that waits for so long is told of: nothing else may happen meanwhile.
+const WAITS: Duration = Duration::from_secs(10);
+
 /// What is known of one file.
 #[derive(Debug, Default)]
 struct Witness {
@@ -27,8 +31,18 @@ struct Witness {
     hash: Option<RangeHash>,
     /// All ranges are there, and wait for that.
     file: Option<Arc<RangedFile>>,
+    /// Not all of it came now, and from the share that was dialled.
+    is_mixed: bool,
     /// It came from its beginning, from the share alone that was dialled.
     is_anew: bool,
+}
+
+/// A file that waits for its hash.
+#[derive(Debug)]
+struct Waiting {
+    entry: u64,
+    since: Instant,
+    is_told: bool,
 }
 
 /// What is to be done with a file all of whose ranges are there.
@@ -40,28 +54,59 @@ enum Outcome {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Witnesses(HashMap<u64, Witness>);
+pub(super) struct Witnesses {
+    files: HashMap<u64, Witness>,
+    waiting: Option<Waiting>,
+}
 
 impl Witnesses {
-    /// A file is held against this hash, or one that will be told.
-    pub(super) fn ask(&mut self, entry: u64, hash: Option<RangeHash>) {
-        self.0.insert(entry, Witness { hash, ..Witness::default() });
+    /// A file is held against this hash.
+    pub(super) fn hold(&mut self, entry: u64, hash: RangeHash) {
+        self.files.insert(entry, Witness { hash: Some(hash), ..Witness::default() });
+    }
+
+    /// A file is held against a hash that will be told, if something of it is there already, or some of it comes from others.
+    pub(super) fn ask(&mut self, entry: u64, is_begun: bool) {
+        self.files.insert(entry, Witness { is_mixed: is_begun, ..Witness::default() });
+    }
+
+    /// Some of a file came from there.
+    pub(super) fn came(&mut self, entry: u64, from: NodeId) {
+        if from != FIRST
+            && let Some(witness) = self.files.get_mut(&entry)
+        {
+            witness.is_mixed = true;
+        }
     }
 
     pub(super) fn drop(&mut self, entry: u64) {
-        self.0.remove(&entry);
+        self.files.remove(&entry);
+        self.waiting.take_if(|waiting| waiting.entry == entry);
+    }
+
+    /// A file that has waited for long, each once.
+    fn late(&mut self, now: Instant) -> Option<u64> {
+        if self.waiting.is_none() {
+            let entry = self.files.iter().find(|(_, witness)| witness.file.is_some()).map(|(&entry, _)| entry);
+            self.waiting = entry.map(|entry| Waiting { entry, since: now, is_told: false });
+        }
+        let waiting = self.waiting.as_mut().filter(|waiting| !waiting.is_told && now >= waiting.since + WAITS)?;
+        waiting.is_told = true;
+        Some(waiting.entry)
     }
 
     /// The hash is told; returns the file that waits for it.
     pub(super) fn tell(&mut self, entry: u64, hash: RangeHash) -> Option<Arc<RangedFile>> {
-        let witness = self.0.get_mut(&entry)?;
+        let witness = self.files.get_mut(&entry)?;
         witness.hash = Some(hash);
+        self.waiting.take_if(|waiting| waiting.entry == entry);
         witness.file.take()
     }
 
     fn outcome(&mut self, entry: u64, file: &Arc<RangedFile>) -> Outcome {
-        let Some(witness) = self.0.get_mut(&entry) else { return Outcome::Keep };
+        let Some(witness) = self.files.get_mut(&entry) else { return Outcome::Keep };
         match witness.hash {
+            None if !witness.is_mixed => Outcome::Keep,
             None => {
                 witness.file = Some(Arc::clone(file));
                 Outcome::Wait
@@ -80,7 +125,20 @@ impl Taking<'_> {
     /// The hash of a file that comes in ranges, and was not compared, is to be asked for.
     pub(super) fn needs_witness(&self, pending: &Pending) -> bool {
         let is_mixed = pending.is_begun || self.dealing.is_some();
-        is_mixed && self.wish.alike == Alike::All && matches!(self.ground, Some(Ground::Folder(_)))
+        is_mixed && self.wish.alike == Alike::All && self.may_witness()
+    }
+
+    /// Files are held against hashes before they get their names: what a store has taken it keeps.
+    pub(super) const fn may_witness(&self) -> bool {
+        !self.wish.dry_run && matches!(self.ground, Some(Ground::Folder(_)))
+    }
+
+    /// Tells why nothing may seem to happen.
+    pub(super) fn tell_late(&mut self) -> Result<(), CopyError> {
+        let late = self.witnesses.late(Instant::now()).and_then(|entry| self.pending.get(&entry));
+        let Some(path) = late.map(Pending::path) else { return Ok(()) };
+        let name = self.telling.called(&path);
+        self.telling.notice(format!("{name} is here, and waits for its hash: the other end reads all of it for that"))
     }
 
     /// All ranges of a file are there: it gets its name, if it is what it should be.
@@ -123,5 +181,36 @@ impl Taking<'_> {
         let Some(pending) = self.drop_pending(entry) else { return Ok(()) };
         let why = file.begin_anew().map_or_else(|cause| Fault::writing(&cause).why, |()| CHANGES.to_owned());
         self.telling.fail(Some(entry), &pending.path(), &why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Origin;
+    use crate::partial::tests::{MTIME, place};
+    use crate::ranged::ReadBack;
+
+    #[test]
+    fn what_came_from_the_share_alone_that_was_dialled_waits_for_no_hash() {
+        let dir = tempfile::tempdir().unwrap();
+        let origin = Origin { size: 5, mtime: MTIME, start: 0 };
+        let file = Arc::new(RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file);
+        let mut witnesses = Witnesses::default();
+        witnesses.ask(1, false);
+        witnesses.came(1, FIRST);
+        assert!(matches!(witnesses.outcome(1, &file), Outcome::Keep));
+        witnesses.came(1, FIRST + 1);
+        assert!(matches!(witnesses.outcome(1, &file), Outcome::Wait));
+        let now = Instant::now();
+        assert_eq!(
+            (witnesses.late(now), witnesses.late(now + WAITS), witnesses.late(now + WAITS)),
+            (None, Some(1), None)
+        );
+        assert!(witnesses.tell(1, [1; 32]).is_some() && witnesses.late(now + WAITS).is_none());
+        witnesses.ask(2, true);
+        assert!(matches!(witnesses.outcome(2, &file), Outcome::Wait));
+        witnesses.drop(2);
+        assert!(matches!(witnesses.outcome(2, &file), Outcome::Keep));
     }
 }
