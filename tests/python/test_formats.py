@@ -559,7 +559,7 @@ def test_coordinates_may_be_what_is_not_valid_and_what_the_array_is_filled_with(
         for name, (along, attributes) in axes.items():
             group.create_array(name, shape=along.shape, dtype=along.dtype, fill_value=2, dimension_names=[name], attributes=attributes)[:] = along
     [level] = json.loads(run("info", "--json", path).stdout)["levels"]
-    assert level["spacing_xyz"] == [45, 1, 1] and level["unit"] == "degrees"
+    assert level["spacing"] == [45, 1, 1] and level["unit"] == "degrees"
 
 
 def test_two_axes_of_times_are_told_apart_by_their_names_in_zarr(tmp_path: Path) -> None:
@@ -570,7 +570,7 @@ def test_two_axes_of_times_are_told_apart_by_their_names_in_zarr(tmp_path: Path)
     for name, (length, attributes) in axes.items():
         group.create_array(name, shape=(length,), dtype="f8", dimension_names=[name], attributes=attributes)[:] = np.arange(length)
     told = json.loads(run("info", "--json", tmp_path / "runs.zarr").stdout)
-    assert told["levels"][0]["size_xyz"] == [5, 4, 3] and told["steps"] == [0, 1], told
+    assert told["levels"][0]["size"] == [5, 4, 3] and told["steps"] == [0, 1], told
     assert "axes reference_time, valid_time, lat, lon are taken as steps, z, y, x" in told["format"]
 
 
