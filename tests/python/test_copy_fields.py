@@ -112,7 +112,31 @@ def test_means_lie_between_the_samples_of_the_source(tmp_path: Path) -> None:
     heights = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
     write_scales(tmp_path / "run.nc", values((9, 4, 4), "f4"), {"z": (heights, {"units": "m"}), "y": ([], {}), "x": ([], {})})
     made = part(tmp_path / "run.nc", tmp_path / "half.zarr", "--level", "1", "--box", "1:,:,:")
-    np.testing.assert_array_equal(made["z"][:], [3, 12, 48, 160])
+    np.testing.assert_array_equal(made["z"][:], [3, 12, 48, 128])
+
+
+def test_no_mean_lies_where_no_sample_is(tmp_path: Path) -> None:
+    north = {"y": (list(np.linspace(-90, 90, 73)), {"units": "degrees_north"})}
+    write_scales(tmp_path / "lat.nc", values((2, 73, 4), "f4"), {"z": ([], {}), **north, "x": ([], {})})
+    made = part(tmp_path / "lat.nc", tmp_path / "half.zarr", "--level", "1")
+    assert made["y"][0] == -88.75 and list(made["y"][-2:]) == [86.25, 90]
+
+
+def test_coordinates_that_attributes_contradict_are_in_no_copy(tmp_path: Path) -> None:
+    scales = {"z": ([0.0, 1.0, 2.0], {}), "y": ([0.0, 1.0, 2.0, 3.0], {}), "x": ([0.0, 1.0, 2.0, 3.0, 4.0], {})}
+    write_scales(tmp_path / "run.h5", values((3, 4, 5), "f4"), scales)
+    with h5py.File(tmp_path / "run.h5", "a") as file:
+        file["v"].attrs["element_size_um"] = [2.0, 0.5, 0.5]
+    made = part(tmp_path / "run.h5", tmp_path / "h5.zarr", "--stride", "1")
+    np.testing.assert_array_equal(made["x"][:], [0, 0.5, 1, 1.5, 2])
+    assert made["x"].attrs["units"] == "um"
+    group = zarr.open_group(str(tmp_path / "run.zarr"), mode="w")
+    group.create_array("v", shape=(3, 4, 5), dtype="f4", dimension_names=list("zyx"), attributes={"spacing": [0.5, 0.5, 2], "spacing_unit": "mm"})[:] = 1
+    for name, (along, _) in scales.items():
+        group.create_array(name, shape=(len(along),), dtype="f8", dimension_names=[name])[:] = np.array(along)
+    made = part(tmp_path / "run.zarr", tmp_path / "zarr.zarr", "--stride", "1")
+    np.testing.assert_array_equal(made["z"][:], [0, 2, 4])
+    assert made["z"].attrs["units"] == "mm"
 
 
 def test_what_is_downwards_stays_so_and_is_the_same_grid_again(tmp_path: Path) -> None:

@@ -540,3 +540,56 @@ def test_a_chunk_that_was_never_written_is_missing_where_its_fill_is_told_in_dou
         stored[:4] = np.arange(256).reshape(4, 8, 8)
     [told] = json.loads(run("info", tmp_path / "run.nc", "--json").stdout)["fields"]
     assert (told["range"], told["missing"]) == ([0, 255], 256)
+
+
+@pytest.mark.parametrize("kind", ["nc", "zarr"])
+def test_coordinates_may_be_what_is_not_valid_and_what_the_array_is_filled_with(kind: str, tmp_path: Path) -> None:
+    axes = {"lat": (np.arange(3, dtype="i4"), {"units": "degrees_north"}), "lon": (np.arange(8) * 45, {"units": "degrees_east", "valid_min": -180, "valid_max": 180})}
+    path = tmp_path / f"map.{kind}"
+    if kind == "nc":
+        with h5py.File(path, "w") as file:
+            field = file.create_dataset("v", data=np.ones((2, 3, 8), "f4"))
+            for place, (name, (along, attributes)) in enumerate(axes.items()):
+                file.create_dataset(name, data=along, fillvalue=2).attrs.update(attributes)
+                file[name].make_scale(name)
+                field.dims[place + 1].attach_scale(file[name])
+    else:
+        group = zarr.open_group(str(path), mode="w")
+        group.create_array("v", shape=(2, 3, 8), dtype="f4", dimension_names=["z", *axes])[:] = 1
+        for name, (along, attributes) in axes.items():
+            group.create_array(name, shape=along.shape, dtype=along.dtype, fill_value=2, dimension_names=[name], attributes=attributes)[:] = along
+    [level] = json.loads(run("info", "--json", path).stdout)["levels"]
+    assert level["spacing"] == [45, 1, 1] and level["unit"] == "degrees"
+
+
+def test_two_axes_of_times_are_told_apart_by_their_names_in_zarr(tmp_path: Path) -> None:
+    group = zarr.open_group(str(tmp_path / "runs.zarr"), mode="w")
+    since = {"units": "hours since 2000-01-01"}
+    axes: dict[str, tuple[int, dict[str, str]]] = {"reference_time": (2, since), "valid_time": (3, since), "lat": (4, {}), "lon": (5, {})}
+    group.create_array("v", shape=(2, 3, 4, 5), dtype="f4", dimension_names=list(axes))[:] = 1
+    for name, (length, attributes) in axes.items():
+        group.create_array(name, shape=(length,), dtype="f8", dimension_names=[name], attributes=attributes)[:] = np.arange(length)
+    told = json.loads(run("info", "--json", tmp_path / "runs.zarr").stdout)
+    assert told["levels"][0]["size"] == [5, 4, 3] and told["steps"] == [0, 1], told
+    assert "axes reference_time, valid_time, lat, lon are taken as steps, z, y, x" in told["format"]
+
+
+def test_times_of_an_attribute_have_no_calendar_of_a_scale(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        field = file.create_dataset("v", data=np.ones((3, 2, 3, 4), "f4"))
+        field.attrs["times"] = [0.0, 1.0, 2.0]
+        file["time"] = [0.0, 30.0, 60.0]
+        file["time"].attrs.update({"units": "days since 2000-01-01", "calendar": "360_day"})
+        file["time"].make_scale("time")
+        field.dims[0].attach_scale(file["time"])
+    told = run("info", tmp_path / "run.h5").stdout
+    assert "360_day" not in told and "days" not in told, told
+
+
+def test_fields_of_which_one_says_that_they_are_of_cells(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "cells.h5", "w") as file:
+        for name in "ab":
+            file.create_dataset(name, data=np.ones((2, 3, 4), "f4")).attrs["spacing"] = [1.0, 2.0, 3.0]
+        file["b"].attrs["centering"] = "cell"
+    [level] = json.loads(run("info", "--json", tmp_path / "cells.h5").stdout)["levels"]
+    assert level["centering"] == "cell"

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use visapult_copy::{
     Alike, CopyError as Ended, CopyOptions, Delete, Endpoint, Event, Headway, Pace, Patterns, Progress, Report, Span,
     Tally, Wish, copy as copy_now,
@@ -26,17 +27,40 @@ const WAIT_SLICE: Duration = Duration::from_millis(50);
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where something is, as a program says it: text may be a URL.
-#[derive(FromPyObject)]
 pub(crate) enum Place {
     Text(String),
     Path(PathBuf),
 }
 
 /// Bits per second, as a number or as people write them.
-#[derive(FromPyObject)]
 pub(crate) enum Speed {
     Bps(f64),
     Text(String),
+}
+
+// An enum that derives this tells what is wrong in words alone, so that nobody can tell a number that is too large from one that is none.
+impl<'py> FromPyObject<'_, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() {
+            object.extract().map(Self::Text)
+        } else {
+            object.extract().map(Self::Path)
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Speed {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() {
+            object.extract().map(Self::Text)
+        } else {
+            object.extract().map(Self::Bps)
+        }
+    }
 }
 
 impl Place {
@@ -181,7 +205,7 @@ pub(crate) fn copy(
     delete: bool,
     unmatched: bool,
     range: Option<(u64, Option<u64>)>,
-    part: Option<Part>,
+    #[pyo3(from_py_with = given)] part: Option<Part>,
     dry_run: bool,
     resume: bool,
     sync: bool,

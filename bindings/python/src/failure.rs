@@ -38,10 +38,12 @@ create_exception!(
 pub(crate) fn given<'a, 'py, T: FromPyObject<'a, 'py>>(object: &'a Bound<'py, PyAny>) -> PyResult<T> {
     object.extract().map_err(|cause: T::Error| {
         let (cause, py): (PyErr, _) = (cause.into(), object.py());
-        if cause.is_instance_of::<PyOverflowError>(py) {
+        // What is wrong with a part of it is the cause of what is raised of it all.
+        let chain = || std::iter::successors(Some(cause.clone_ref(py)), |cause| cause.cause(py));
+        if let Some(cause) = chain().find(|cause| cause.is_instance_of::<PyOverflowError>(py)) {
             return CallError::new_err(format!("a number is out of bounds: {}", cause.value(py)));
         }
-        if cause.is_instance_of::<PyUnicodeEncodeError>(py) {
+        if let Some(cause) = chain().find(|cause| cause.is_instance_of::<PyUnicodeEncodeError>(py)) {
             return CallError::new_err(format!("a text is none that can be shown: {}", cause.value(py)));
         }
         cause

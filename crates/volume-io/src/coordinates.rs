@@ -1,9 +1,13 @@
 //! Coordinates of samples along the axes, and the grid that they make.
 
+use std::sync::Arc;
+
 use visapult_volume::{Centering, Grid};
 
 use crate::roles::Role;
 
+/// Values of coordinates that are kept of one file: its fields may have many, and all of them different ones.
+pub(crate) const MOST_KEPT: usize = 1 << 24;
 /// Characters of a name or a unit that a remark repeats.
 const MOST_REPEATED: usize = 40;
 
@@ -14,8 +18,8 @@ pub struct Coordinates {
     pub name: String,
     /// Their unit; empty where none is told.
     pub unit: String,
-    /// One for each sample.
-    pub values: Vec<f64>,
+    /// One for each sample; fields that have the same ones share them.
+    pub values: Arc<[f64]>,
     /// Whether they grow downwards, or upwards, where that is told.
     pub are_downwards: Option<bool>,
 }
@@ -32,30 +36,58 @@ pub enum Along {
     Unknown,
 }
 
+/// Coordinates, and what they make of an axis: looked at once, however many fields have them.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) coordinates: Coordinates,
+    /// `None` where they neither grow nor fall.
+    spacing: Option<Spacing>,
+    are_numbers: bool,
+}
+
+impl Found {
+    pub(crate) fn new(coordinates: Coordinates) -> Self {
+        let spacing = Spacing::of(&coordinates.values);
+        let are_numbers = coordinates.values.iter().all(|value| value.is_finite());
+        Self { coordinates, spacing, are_numbers }
+    }
+
+    /// Whether they are put upside down where they are those of z.
+    fn is_upside_down(&self, axis: usize) -> bool {
+        axis == 2 && self.coordinates.are_downwards == Some(true)
+    }
+
+    /// What is told of that.
+    fn upside_down(&self, axis: usize) -> Option<String> {
+        let named = || format!("coordinates {} grow downwards: z is their negative", cut(&self.coordinates.name));
+        self.is_upside_down(axis).then(named)
+    }
+}
+
 impl Along {
     /// Of each axis what the file says, where it says something of one of them; what is no number is nothing.
-    pub(crate) fn of(told: &[Option<Coordinates>; 3]) -> [Self; 3] {
+    pub(crate) fn of(told: &[Option<Found>; 3]) -> [Self; 3] {
         if told.iter().all(Option::is_none) {
             return <[Self; 3]>::default();
         }
-        let are_numbers = |found: &&Coordinates| found.values.iter().all(|value| value.is_finite());
-        told.each_ref().map(|found| found.as_ref().filter(are_numbers).cloned().map_or(Self::Unknown, Self::Told))
+        told.each_ref().map(|found| match found {
+            Some(found) if found.are_numbers => Self::Told(found.coordinates.clone()),
+            _ => Self::Unknown,
+        })
     }
 
-    /// Of the means of two samples each: between them. A last one without a second counts as one that has it, as in a grid.
+    /// Of the means of two samples each: between them. A last one without a second stays where it is.
     pub(crate) fn halve(&mut self) {
-        let Self::Told(Coordinates { values, .. }) = self else { return };
-        let [.., before, last] = *values.as_slice() else { return };
-        if values.len() % 2 == 1 {
-            values.push(last + (last - before));
+        if let Self::Told(Coordinates { values, .. }) = self {
+            let mean = |pair: &[f64]| if let [one, other] = *pair { f64::midpoint(one, other) } else { pair[0] };
+            *values = values.chunks(2).map(mean).collect();
         }
-        *values = values.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect();
     }
 
     /// Of the samples in the other order.
     pub(crate) fn turn(&mut self) {
         if let Self::Told(Coordinates { values, .. }) = self {
-            values.reverse();
+            *values = values.iter().rev().copied().collect();
         }
     }
 }
@@ -73,64 +105,74 @@ struct Spacing {
     is_even: bool,
 }
 
-/// Puts coordinates along x, y, z into a grid of unit spacing; tells what of them it is not. Spacings are negative where coordinates fall.
+/// What became of coordinates.
+#[derive(Debug, Default)]
+pub(crate) struct Placed {
+    /// What of them the grid is not.
+    pub(crate) remarks: Vec<String>,
+    /// Whether samples lie elsewhere than the grid has them: what is uneven, and what has units of its own, is in none.
+    pub(crate) is_more_than_grid: bool,
+}
+
+/// Puts coordinates along x, y, z into a grid of unit spacing. Spacings are negative where coordinates fall.
 ///
 /// Lengths in different units cannot be compared: then there are none, and y and x run the way that their coordinates grow, z where it is told which is up.
 /// One sample alone along an axis has no spacing, and is placed where its unit is that of the others.
-pub(crate) fn place(along: [Option<Coordinates>; 3], grid: &mut Grid) -> Vec<String> {
-    let mut remarks = Vec::new();
+pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
+    let mut placed = Placed::default();
+    let remarks = &mut placed.remarks;
     let (mut used, mut single) = (Vec::new(), Vec::new());
-    for (axis, found) in along.into_iter().enumerate() {
-        let Some(mut found) = found else { continue };
-        if axis == 2 && found.are_downwards == Some(true) {
-            found.values.iter_mut().for_each(|value| *value = -*value);
-        }
+    for (axis, found) in along.iter().enumerate() {
+        let Some(found) = found else { continue };
+        let sign = if found.is_upside_down(axis) { -1.0 } else { 1.0 };
         if grid.size[axis] == 1 {
-            single.push((axis, found));
+            single.push((axis, found, sign * found.coordinates.values[0]));
             continue;
         }
-        match Spacing::of(&found.values) {
-            Some(spacing) => used.push((axis, found, spacing)),
-            None => remarks.push(format!("coordinates {} neither grow nor fall: not used", cut(&found.name))),
+        match found.spacing {
+            Some(Spacing { mean, is_even }) => used.push((axis, found, sign, Spacing { mean: sign * mean, is_even })),
+            None => {
+                remarks.push(format!("coordinates {} neither grow nor fall: not used", cut(&found.coordinates.name)));
+            }
         }
     }
-    let Some((_, first, _)) = used.first() else { return remarks };
-    let unit = symbol(&first.unit).to_owned();
-    if used.iter().any(|(_, found, _)| symbol(&found.unit) != unit) {
-        let named: Vec<_> = used.iter().map(|(_, found, _)| described(found)).collect();
+    let unit_of = |found: &Found| symbol(&found.coordinates.unit).to_owned();
+    let Some((_, first, ..)) = used.first() else { return placed };
+    let unit = unit_of(first);
+    if used.iter().any(|(_, found, ..)| unit_of(found) != unit) {
+        let named: Vec<_> = used.iter().map(|(_, found, ..)| described(&found.coordinates)).collect();
         remarks.push(format!("coordinates in different units ({}) not used: spacing 1", named.join(", ")));
-        let is_turned = |axis: usize, found: &Coordinates| axis < 2 || found.are_downwards.is_some();
-        for (axis, found, _) in
-            used.iter().filter(|(axis, found, spacing)| spacing.mean < 0.0 && is_turned(*axis, found))
-        {
-            remarks.extend(upside_down(*axis, found));
-            (grid.spacing[*axis], grid.origin[*axis]) = (-1.0, (grid.size[*axis] - 1) as f64);
+        let is_turned = |axis: usize, found: &Found| axis < 2 || found.coordinates.are_downwards.is_some();
+        for (axis, found, _, spacing) in used {
+            if spacing.mean < 0.0 && is_turned(axis, found) {
+                remarks.extend(found.upside_down(axis));
+                (grid.spacing[axis], grid.origin[axis]) = (-1.0, (grid.size[axis] - 1) as f64);
+            }
         }
-        return remarks;
+        placed.is_more_than_grid = true;
+        return placed;
     }
     for axis in (0..3).filter(|axis| grid.size[*axis] > 1 && !used.iter().any(|(known, ..)| known == axis)) {
         remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
     }
-    for (axis, found) in single.iter().filter(|(_, found)| symbol(&found.unit) == unit && found.values[0].is_finite()) {
-        remarks.extend(upside_down(*axis, found));
-        grid.origin[*axis] = found.values[0];
+    for (axis, found, value) in single {
+        if unit_of(found) == unit && value.is_finite() {
+            remarks.extend(found.upside_down(axis));
+            grid.origin[axis] = value;
+        }
     }
-    for (axis, found, spacing) in used {
-        remarks.extend(upside_down(axis, &found));
+    for (axis, found, sign, spacing) in used {
+        remarks.extend(found.upside_down(axis));
         grid.spacing[axis] = spacing.mean;
-        grid.origin[axis] = found.values[0];
+        grid.origin[axis] = sign * found.coordinates.values[0];
         if !spacing.is_even {
-            remarks.push(format!("coordinates {} are uneven: their mean spacing is taken", cut(&found.name)));
+            let named = cut(&found.coordinates.name);
+            remarks.push(format!("coordinates {named} are uneven: their mean spacing is taken"));
+            placed.is_more_than_grid = true;
         }
     }
     grid.unit = unit;
-    remarks
-}
-
-/// What is told of coordinates that are put upside down.
-fn upside_down(axis: usize, found: &Coordinates) -> Option<String> {
-    let is_so = axis == 2 && found.are_downwards == Some(true);
-    is_so.then(|| format!("coordinates {} grow downwards: z is their negative", cut(&found.name)))
+    placed
 }
 
 impl Spacing {
@@ -217,7 +259,7 @@ fn is_east(unit: &str) -> bool {
 }
 
 /// One word for units that are written in several ways.
-fn symbol(unit: &str) -> &str {
+pub(crate) fn symbol(unit: &str) -> &str {
     match unit.to_ascii_lowercase().as_str() {
         "degree" | "degrees" => "degrees",
         other if is_north(other) || is_east(other) => "degrees",
@@ -241,9 +283,10 @@ pub(crate) fn cut(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn coordinates(name: &str, unit: &str, values: &[f64]) -> Option<Coordinates> {
+    fn coordinates(name: &str, unit: &str, values: &[f64]) -> Option<Found> {
         let are_downwards = are_downwards("", unit);
-        Some(Coordinates { name: name.to_owned(), unit: unit.to_owned(), values: values.to_vec(), are_downwards })
+        let (name, unit) = (name.to_owned(), unit.to_owned());
+        Some(Found::new(Coordinates { name, unit, values: values.into(), are_downwards }))
     }
 
     #[test]
@@ -261,7 +304,7 @@ mod tests {
         let mut grid = Grid::of_size([3, 2, 1]);
         let along =
             [coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]), coordinates("lat", "degrees_N", &[5.0, 4.0]), None];
-        assert!(place(along, &mut grid).is_empty());
+        assert!(place(&along, &mut grid).remarks.is_empty());
         assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
     }
 
@@ -274,7 +317,7 @@ mod tests {
                 coordinates("y", "m", &[5.0, 7.0]),
                 coordinates("z", unit, &[height]),
             ];
-            let told = place(along, &mut grid);
+            let told = place(&along, &mut grid).remarks;
             (grid.origin, grid.spacing, grid.unit, told.len())
         };
         assert_eq!(placed("m", 500.0), ([0.0, 5.0, 500.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
@@ -291,13 +334,14 @@ mod tests {
         let values = |change: fn(&mut Along)| {
             let mut along = z.clone();
             change(&mut along);
-            if let Along::Told(Coordinates { values, .. }) = along { values } else { Vec::new() }
+            if let Along::Told(Coordinates { values, .. }) = along { values.to_vec() } else { Vec::new() }
         };
         assert_eq!(values(Along::turn), [8.0, 4.0, 2.0, 1.0, 0.0]);
-        assert_eq!(values(Along::halve), [0.5, 3.0, 10.0]);
-        let mut alone = Along::Told(coordinates("z", "m", &[500.0]).unwrap());
+        assert_eq!(values(Along::halve), [0.5, 3.0, 8.0]);
+        let mut alone = Along::Told(coordinates("z", "m", &[500.0]).unwrap().coordinates);
+        let before = alone.clone();
         alone.halve();
-        assert_eq!(alone, Along::Told(coordinates("z", "m", &[500.0]).unwrap()));
+        assert_eq!(alone, before);
     }
 
     #[test]
@@ -305,7 +349,7 @@ mod tests {
         let column = |unit: &str, x: &str, values: &[f64]| {
             let mut grid = Grid::of_size([2, 1, 3]);
             let along = [coordinates("x", x, &[0.0, 2.0]), None, coordinates("lev", unit, values)];
-            let told = place(along, &mut grid).join("; ");
+            let told = place(&along, &mut grid).remarks.join("; ");
             (grid.spacing[2], grid.origin[2], told.contains("lev grow downwards: z is their negative"))
         };
         assert_eq!(column("dbar", "dbar", &[0.0, 10.0, 20.0]), (-10.0, 0.0, true));
@@ -317,7 +361,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_told() {
-        let told = |along| place(along, &mut Grid::of_size([3, 2, 3])).join("; ");
+        let told = |along| place(&along, &mut Grid::of_size([3, 2, 3])).remarks.join("; ");
         let lon = || coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]);
         let height = |values| coordinates("height", "m", values);
         assert!(told([lon(), None, height(&[0.0, 1.0, 2.0])]).contains("different units (lon degrees_east, height m)"));

@@ -11,6 +11,7 @@ mod heap;
 mod home;
 mod library;
 mod order;
+mod scales;
 mod vtkhdf;
 
 use std::os::fd::AsRawFd;
@@ -28,6 +29,7 @@ use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
 use dataset::Stored;
 use find::{Found, Reach};
 use home::{Home, Homes};
+use scales::Scales;
 use vtkhdf::Root;
 
 /// What an HDF5 file begins with, at byte 0 or after a user block of 512, 1024, ... bytes.
@@ -138,7 +140,7 @@ impl Hdf5 {
             format: remarked(format!("{kind}, {}", layouts.join(" and ")), &axes.remarks),
             levels: vec![axes.grid],
             fields: infos,
-            times: axes.times,
+            times: axes.times.to_vec(),
             time_unit: axes.time_unit,
             calendar: axes.calendar,
             along: axes.along,
@@ -185,7 +187,8 @@ impl Source for Hdf5 {
 
 /// The axes that all datasets share.
 fn axes_of(found: &[Found]) -> Result<Axes, String> {
-    let told = found.iter().map(|one| Ok((one.name.clone(), attributes::axes(&one.dataset, &one.shape)?)));
+    let mut scales = Scales::default();
+    let told = found.iter().map(|one| Ok((one.name.clone(), attributes::axes(&one.dataset, &one.shape, &mut scales)?)));
     Axes::of_all(&told.collect::<Result<Vec<_>, String>>()?)
         .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))
 }

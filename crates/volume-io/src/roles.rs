@@ -1,6 +1,6 @@
 //! What the axes of an array are, and its values in the order z, y, x whichever that of its axes is.
 
-use crate::coordinates::{names_space, names_steps};
+use crate::coordinates::{cut, names_space, names_steps};
 
 /// The axes of arrays of 4, and of 3, in the order that most files have.
 const FOUR: [Role; 4] = [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)];
@@ -82,6 +82,17 @@ pub(crate) fn usual(told: &[Option<Role>]) -> Vec<Role> {
         [Some(Role::Step), _, _] => IMAGES.to_vec(),
         _ => VOLUME.to_vec(),
     }
+}
+
+/// What to say where something is told of axes, each by its name, that contradicts the roles they are taken for.
+pub(crate) fn contradicted(axes: &[(String, Option<Role>)], roles: &[Role]) -> Option<String> {
+    let is_other = |((_, told), role): (&(String, Option<Role>), &Role)| told.is_some_and(|told| told != *role);
+    axes.iter().zip(roles).any(is_other).then(|| {
+        let named: Vec<_> = axes.iter().map(|(name, _)| cut(name)).collect();
+        let taken: Vec<_> = roles.iter().map(|role| role.name()).collect();
+        let (named, taken) = (named.join(", "), taken.join(", "));
+        format!("axes {named} are taken as {taken}, whatever they are called: store them in that order")
+    })
 }
 
 /// Whether axes are stored as most are.

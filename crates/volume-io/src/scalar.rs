@@ -111,8 +111,9 @@ impl Encoding {
         if is_missing { f64::NAN } else { stored * self.slope + self.intercept }
     }
 
-    /// Of coordinates, among which NumPy and xarray have the least 64-bit integer for a time that is none (NaT).
+    /// Of coordinates, which may lie beyond what is valid, and among which NumPy and xarray have the least 64-bit integer for a time that is none (NaT).
     pub(crate) fn of_coordinates(mut self) -> Self {
+        self.valid = None;
         if self.scalar == ScalarType::I64 {
             self.fills.push(i64::MIN as f64);
         }

@@ -88,7 +88,8 @@ def number(what: str, given: object, least: int, most: int | None = None) -> int
         value = operator.index(given)  # type: ignore[arg-type]
     except TypeError:
         raise CallError(f"{what}: {given!r} is no number") from None
-    if not least <= value <= (most or 2**32 - 1):
-        bounds = f"{least} to {most}" if most else f"give {least} or more"
+    greatest = most or 2**32 - 1
+    if not least <= value <= greatest:
+        bounds = f"{least} to {greatest}" if most or value > greatest else f"give {least} or more"
         raise CallError(f"{what}: {value} is out of bounds: {bounds}")
     return value

@@ -6,7 +6,7 @@ use std::time::Duration;
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
-use super::messages::FlowError;
+use super::messages::{FlowError, MOST_NAME};
 use super::publisher::{Delivery, Publisher, PublisherOptions};
 use crate::error::PipelineError;
 
@@ -18,7 +18,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
     let grid = info.grid().clone();
     PublisherOptions {
         name: info.name.clone(),
-        format: info.format.clone(),
+        format: cut(&info.format),
         rank: 0,
         ranks: 1,
         block: grid.bounds(),
@@ -27,11 +27,16 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         live: info.live,
         steps: (!info.live).then(|| source.steps()),
         times: info.times.clone(),
-        time_unit: info.time_unit.clone(),
+        time_unit: cut(&info.time_unit),
         parameters: Vec::new(),
         delivery: Delivery::Newest,
         session,
     }
+}
+
+/// As much of what a file says as can be declared.
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MOST_NAME)].to_owned()
 }
 
 /// Publishes `source` until `stop` is set: `start` makes the publisher.

@@ -1,27 +1,36 @@
-//! What attributes and dimension scales say about a dataset: spacing, origin, units, times, missing values.
+//! What attributes say about a dataset: spacing, origin, units, times, missing values.
 
-use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenArray, VarLenAscii, VarLenUnicode};
-use hdf5_metno::{Dataset, Location, ObjectReference1, ReferencedObject};
+use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5_metno::{Dataset, Location};
 use visapult_volume::Grid;
 
-use super::dataset::encoding;
-use super::find::{Shape, is_in_file};
+use super::find::Shape;
 use super::order;
+use super::scales::{Scales, scales};
 use crate::axes::{self, Axes};
-use crate::coordinates::{self, Along, Coordinates, centering_of};
+use crate::coordinates::centering_of;
 use crate::roles::Role;
 use crate::shape;
 
 /// Longest attribute or axis that is read, in values.
-const MAX_VALUES: usize = 1 << 20;
-/// What netCDF calls an axis that has a length and no coordinates.
-const NO_COORDINATES: &str = "This is a netCDF dimension but not a netCDF variable";
+pub(super) const MAX_VALUES: usize = 1 << 20;
 /// Longest text that is read, in bytes.
 const MAX_TEXT: usize = 1024;
 
 /// Reads what is known of a dataset's axes; attributes win over dimension scales.
-pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
-    let mut axes = from_scales(dataset, shape);
+pub(super) fn axes(dataset: &Dataset, shape: &Shape, known: &mut Scales) -> Result<Axes, String> {
+    let mut axes = Axes::of_size(shape.size);
+    let attached = scales(dataset).unwrap_or_default();
+    let scale = |role| attached.get(shape.place(role)?)?.as_ref();
+    let told = std::array::from_fn(|axis| known.coordinates(scale(Role::Space(axis))?, shape.size[axis]));
+    let trial = axes.place(&told);
+    let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);
+    if let Some(scale) = scale(Role::Step)
+        && let Some(times) = known.coordinates(scale, steps)
+    {
+        (axes.times, axes.time_unit) = (times.coordinates.values, times.coordinates.unit);
+        axes.calendar = text(scale, "calendar").unwrap_or_default();
+    }
     if ["element_size_um", "spacing"].iter().any(|name| numbers::<3>(dataset, name).is_some()) {
         axes.grid = Grid::of_size(shape.size);
         axes.remarks.clear();
@@ -40,13 +49,16 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape) -> Result<Axes, String> {
         axes.grid.unit = unit;
     }
     if let Some(told) = text(dataset, "centering").and_then(|told| centering_of(&told)) {
-        axes.grid.centering = told;
+        (axes.grid.centering, axes.tells_centering) = (told, true);
     }
+    axes.settle(&trial);
     if let Some(times) = values(dataset, "times") {
         if times.len() as u64 != shape.steps {
             return Err(format!("its attribute 'times' has {} values for {} steps", times.len(), shape.steps));
         }
-        axes.times = times;
+        axes.times = times.into();
+        axes.time_unit.clear();
+        axes.calendar.clear();
     }
     if let Some(unit) = text(dataset, "time_unit") {
         axes.time_unit = unit;
@@ -122,51 +134,4 @@ pub(super) fn texts(location: &Location, name: &str) -> Option<Vec<String>> {
         }
         _ => return None,
     })
-}
-
-fn from_scales(dataset: &Dataset, shape: &Shape) -> Axes {
-    let mut axes = Axes::of_size(shape.size);
-    let scales = scales(dataset).unwrap_or_default();
-    let scale = |role| scales.get(shape.place(role)?)?.as_ref();
-    let of_axis = |axis: usize| coordinates(scale(Role::Space(axis))?, shape.size[axis]);
-    let told = std::array::from_fn(of_axis);
-    axes.along = Along::of(&told);
-    axes.remarks = coordinates::place(told, &mut axes.grid);
-    let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);
-    if let Some(scale) = scale(Role::Step)
-        && let Some(times) = coordinates(scale, steps)
-    {
-        (axes.times, axes.time_unit) = (times.values, times.unit);
-        axes.calendar = text(scale, "calendar").unwrap_or_default();
-    }
-    axes
-}
-
-/// The first scale attached to each axis (HDF5 Dimension Scale Specification, attribute `DIMENSION_LIST`).
-pub(super) fn scales(dataset: &Dataset) -> Option<Vec<Option<Dataset>>> {
-    let list = dataset.attr("DIMENSION_LIST").ok()?;
-    if list.size() > 4 {
-        return None;
-    }
-    let references = list.read_raw::<VarLenArray<ObjectReference1>>().ok()?;
-    let scale = |references: &VarLenArray<ObjectReference1>| match dataset.dereference(references.first()?) {
-        Ok(ReferencedObject::Dataset(scale)) => Some(scale),
-        _ => None,
-    };
-    Some(references.iter().map(scale).collect())
-}
-
-fn coordinates(scale: &Dataset, count: usize) -> Option<Coordinates> {
-    let is_number = text(scale, "NAME").is_none_or(|name| !name.starts_with(NO_COORDINATES));
-    let fits = is_number && is_in_file(scale) && scale.shape() == [count] && count <= MAX_VALUES;
-    let mut values = fits.then(|| scale.read_raw::<f64>().ok())??;
-    let encoding = encoding(scale)?.of_coordinates();
-    values.iter_mut().for_each(|value| *value = encoding.wide_value_of(*value));
-    let unit = text(scale, "units").unwrap_or_default();
-    let are_downwards = coordinates::are_downwards(&text(scale, "positive").unwrap_or_default(), &unit);
-    Some(Coordinates { name: name_of(scale), unit, values, are_downwards })
-}
-
-pub(super) fn name_of(scale: &Dataset) -> String {
-    scale.name().rsplit('/').next().unwrap_or_default().to_owned()
 }

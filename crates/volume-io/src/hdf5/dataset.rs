@@ -105,16 +105,26 @@ impl Stored {
     }
 }
 
-/// Type, scale and missing value of a dataset, in the machine's byte order, where it holds numbers.
-pub(super) fn encoding(dataset: &Dataset) -> Option<Encoding> {
-    let dtype = dataset.dtype().ok()?;
+/// Type and scale of coordinates, in the machine's byte order, where they are numbers: of these only what attributes say is missing.
+pub(super) fn encoding_of_coordinates(scale: &Dataset) -> Option<Encoding> {
+    let dtype = scale.dtype().ok()?;
     let kind = dtype.to_descriptor().ok()?;
-    Some(encoding_as(dataset, &dtype, &kind))
+    Some(told(scale, &dtype, &kind, || None).of_coordinates())
 }
 
+/// Type, scale and missing value of a dataset, in the machine's byte order.
 fn encoding_as(dataset: &Dataset, dtype: &Datatype, kind: &TypeDescriptor) -> Encoding {
-    let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let own_fill = || own_fill(dataset).filter(|fill| *fill != 0.0 && !is_netcdf_default(dataset, kind, *fill));
+    told(dataset, dtype, kind, own_fill)
+}
+
+fn told(
+    dataset: &Dataset,
+    dtype: &Datatype,
+    kind: &TypeDescriptor,
+    own_fill: impl FnOnce() -> Option<f64>,
+) -> Encoding {
+    let numbers = |name: &str| attributes::values(dataset, name).unwrap_or_default();
     let is_whole = |name: &str| attributes::is_whole(dataset, name);
     let scalar = match scalar(kind) {
         ScalarType::F16 if !is_half(dtype) => ScalarType::F32,

@@ -224,7 +224,7 @@ impl Search {
 }
 
 /// Which object of which file it is.
-const fn identity(info: &LocationInfo) -> (u64, LocationToken) {
+pub(super) const fn identity(info: &LocationInfo) -> (u64, LocationToken) {
     (info.fileno, info.token)
 }
 

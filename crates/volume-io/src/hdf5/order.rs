@@ -4,9 +4,10 @@
 
 use hdf5_metno::Dataset;
 
-use super::attributes::{name_of, scales, text, texts};
+use super::attributes::{text, texts};
+use super::scales::{name_of, scales};
 use crate::coordinates;
-use crate::roles::{Role, as_told, is_usual, usual};
+use crate::roles::{Role, as_told, contradicted, is_usual, usual};
 
 /// What each of the 3 or 4 axes of a dataset is: what is said of it, else z, y, x in the end, and before them steps.
 pub(super) fn roles_of(dataset: &Dataset) -> Vec<Role> {
@@ -22,11 +23,8 @@ pub(super) fn remark(dataset: &Dataset, roles: &[Role]) -> Option<String> {
     }
     let named: Vec<_> = axes.iter().map(|(name, _)| coordinates::cut(name)).collect();
     let taken: Vec<_> = roles.iter().map(|role| role.name()).collect();
-    let (named, taken) = (named.join(", "), taken.join(", "));
-    if axes.iter().zip(roles).any(|((_, told), role)| told.is_some_and(|told| told != *role)) {
-        return Some(format!("axes {named} are taken as {taken}, whatever they are called: store them in that order"));
-    }
-    (!is_usual(roles)).then(|| format!("axes {named} are {taken}: put in order"))
+    let in_order = || format!("axes {} are {}: put in order", named.join(", "), taken.join(", "));
+    contradicted(&axes, roles).or_else(|| (!is_usual(roles)).then(in_order))
 }
 
 /// The name of each axis, and what is said of it.

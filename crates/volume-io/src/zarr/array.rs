@@ -55,6 +55,16 @@ impl Stored {
         Ok(Self { shown, array, encoding, roles, tile, fetches })
     }
 
+    /// What each axis is, as it is stored.
+    pub(super) fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+
+    /// The names of the axes, as they are stored, where the array names them.
+    pub(super) fn axis_names(&self) -> Vec<String> {
+        axis_names(&self.array).unwrap_or_default()
+    }
+
     pub(super) fn attributes(&self) -> &attributes::Attributes {
         self.array.attributes()
     }
@@ -227,33 +237,39 @@ pub(super) fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
     names.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// What the axes of an array are: what is `told` of those of such names, else z, y, x in the end and before them steps and channels.
-pub(super) fn roles_of(array: &Array<Store>, mut told: impl FnMut(&str) -> Option<Role>) -> Result<Vec<Role>, String> {
+/// What the axes of an array are: what is `told` of those of such names, what they are called where that contradicts itself, else z, y, x in the end and
+/// before them steps and channels.
+pub(super) fn roles_of(array: &Array<Store>, told: impl FnMut(&str) -> Option<Role>) -> Result<Vec<Role>, String> {
     let shape = array.shape();
     if !(3..=5).contains(&shape.len()) {
         return Err(wrong_axes(shape));
     }
     let names = axis_names(array).unwrap_or_default();
-    let named: Vec<_> = names.iter().map(|name| told(name)).collect();
+    let by_names = || roles_as(shape, names.iter().map(|name| Role::of_name(name)).collect());
+    roles_as(shape, names.iter().map(String::as_str).map(told).collect()).or_else(by_names).ok_or_else(|| {
+        format!(
+            "what its axes ({}) are cannot be told: name them t, c, z, y, x, or store them in this order",
+            names.join(", ")
+        )
+    })
+}
+
+/// The roles of axes that are `named` so; `None` where that is neither clear nor the usual order.
+fn roles_as(shape: &[u64], named: Vec<Option<Role>>) -> Option<Vec<Role>> {
     let is_once = |role: &Option<Role>| named.iter().filter(|other| *other == role).count() == 1;
     let has = |axis| named.contains(&Some(Role::Space(axis)));
     if named.len() == shape.len() && named.iter().all(|role| role.is_some() && is_once(role)) && has(0) && has(1) {
-        return Ok(named.into_iter().flatten().collect());
+        return Some(named.into_iter().flatten().collect());
     }
     if let Some(roles) = as_told(&named) {
-        return Ok(roles);
+        return Some(roles);
     }
     let guessed = match shape.len() {
         3 => usual(&named),
         axes => roles_in_order(axes, named.first() == Some(&Some(Role::Channel))),
     };
-    if guessed.iter().zip(&named).any(|(guess, named)| named.is_some_and(|named| named != *guess)) {
-        return Err(format!(
-            "what its axes ({}) are cannot be told: name them t, c, z, y, x, or store them in this order",
-            names.join(", ")
-        ));
-    }
-    Ok(guessed)
+    let agrees = |(guess, named): (&Role, &Option<Role>)| named.is_none_or(|named| named == *guess);
+    guessed.iter().zip(&named).all(agrees).then_some(guessed)
 }
 
 /// The roles of 4 or 5 axes that nothing names.
@@ -268,11 +284,20 @@ fn roles_in_order(axes: usize, has_channels_first: bool) -> Vec<Role> {
 }
 
 /// How the values of an array are stored.
-pub(super) fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
+fn encoding(array: &Array<Store>) -> Result<Encoding, String> {
+    encoding_told(array, || own_fill(array))
+}
+
+/// The same of coordinates, of which only what their attributes say is missing.
+pub(super) fn encoding_of_coordinates(array: &Array<Store>) -> Result<Encoding, String> {
+    Ok(encoding_told(array, || None)?.of_coordinates())
+}
+
+fn encoding_told(array: &Array<Store>, own_fill: impl FnOnce() -> Option<f64>) -> Result<Encoding, String> {
     let found = array.attributes();
     let (numbers, text) = (|name: &str| attributes::numbers(found, name), |name: &str| attributes::text(found, name));
     let is_whole = |name: &str| attributes::are_whole(found, name);
-    Ok(Encoding::told(scalar(array.metadata())?, numbers, is_whole, text, || own_fill(array)))
+    Ok(Encoding::told(scalar(array.metadata())?, numbers, is_whole, text, own_fill))
 }
 
 /// Samples to decode at once, a chunk or part of a shard, and the bytes that are decoded for them.

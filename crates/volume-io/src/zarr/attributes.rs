@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
-use visapult_volume::Grid;
+use visapult_volume::{Centering, Grid};
 
 use super::store::Store;
 use crate::coordinates::centering_of;
@@ -61,7 +61,7 @@ pub(super) fn list(attributes: &Attributes, name: &str) -> Option<Vec<f64>> {
     attributes.get(name)?.as_array()?.iter().map(Value::as_f64).collect()
 }
 
-/// Puts `spacing` and `origin` of an array, each `[x, y, z]`, their `spacing_unit` and its `centering` into its grid.
+/// Puts `spacing` and `origin` of an array, each `[x, y, z]`, and their `spacing_unit` into its grid.
 pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
     if let Some(Ok(spacing)) = list(attributes, "spacing").map(<[f64; 3]>::try_from) {
         grid.spacing = spacing;
@@ -72,9 +72,11 @@ pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
     if let Some(unit) = text(attributes, "spacing_unit") {
         grid.unit = unit;
     }
-    if let Some(centering) = text(attributes, "centering").and_then(|told| centering_of(&told)) {
-        grid.centering = centering;
-    }
+}
+
+/// Where values sit in their cells, if that is told.
+pub(super) fn centering(attributes: &Attributes) -> Option<Centering> {
+    centering_of(&text(attributes, "centering")?)
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! A single array, or a group of arrays of one shape: each a field, or one per channel.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use visapult_volume::FieldInfo;
+use visapult_volume::{FieldInfo, Grid};
 use zarrs::array::{Array, ArrayBytes};
 
-use super::array::{Stored, axis_names, encoding, is_coordinates, roles_of};
+use super::array::{Stored, axis_names, encoding_of_coordinates, is_coordinates, roles_of};
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::{self, Axes};
-use crate::coordinates::{self, Along, Coordinates};
+use crate::coordinates::{self, Coordinates, Found, MOST_KEPT};
 use crate::refused::Refused;
-use crate::roles::Role;
+use crate::roles::{Role, contradicted};
 use crate::shape;
 
 /// Arrays of a group that are looked at.
@@ -26,7 +27,7 @@ pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     let shown = node.store.shown();
     // Whom a server lets see the array alone sees it without coordinates.
     let around = axis_names(&array).and_then(|_| node.store.above().ok().flatten());
-    let mut scales = Scales { around: around.as_ref(), known: HashMap::new() };
+    let mut scales = Scales::around(around.as_ref());
     let stored = scales.stored(shown.display().to_string(), array)?;
     content(scales, "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
 }
@@ -38,7 +39,7 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
         // Here one that cannot be read is no field; there it may be one another time.
         node.store.ready(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
     }
-    let mut scales = Scales { around: Some(node.store), known: HashMap::new() };
+    let mut scales = Scales::around(Some(node.store));
     let (mut arrays, mut refused) = (Vec::new(), Refused::default());
     for name in names {
         let at = node.store.join(&name);
@@ -88,7 +89,8 @@ fn content(mut scales: Scales<'_>, kind: &'static str, arrays: Vec<(String, Arc<
             fields.push(Field { info, levels: vec![Arc::clone(&stored)], channel });
         }
     }
-    let Axes { grid, times, time_unit, calendar, along, remarks } = axes;
+    let Axes { grid, times, time_unit, calendar, along, remarks, .. } = axes;
+    let times = times.to_vec();
     Ok(Content { kind, grids: vec![grid], fields, times, time_unit, calendar, along, remarks })
 }
 
@@ -96,17 +98,25 @@ fn content(mut scales: Scales<'_>, kind: &'static str, arrays: Vec<(String, Arc<
 fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
     let mut axes = Axes::of_size(stored.size());
     if let Some((times, calendar)) = scales.of(stored, Role::Step) {
-        (axes.times, axes.time_unit, axes.calendar) = (times.values, times.unit, calendar);
+        let Coordinates { values, unit, .. } = times.coordinates;
+        (axes.times, axes.time_unit, axes.calendar) = (values, unit, calendar);
     }
     let told = std::array::from_fn(|axis| Some(scales.of(stored, Role::Space(axis))?.0));
-    axes.along = Along::of(&told);
-    if attributes::list(stored.attributes(), "spacing").is_none_or(|spacing| spacing.len() != 3) {
-        axes.remarks = coordinates::place(told, &mut axes.grid);
+    let trial = axes.place(&told);
+    if attributes::list(stored.attributes(), "spacing").is_some_and(|spacing| spacing.len() == 3) {
+        axes.grid = Grid::of_size(stored.size());
+        axes.remarks.clear();
     }
     attributes::place(stored.attributes(), &mut axes.grid);
+    axes.settle(&trial);
+    if let Some(centering) = attributes::centering(stored.attributes()) {
+        (axes.grid.centering, axes.tells_centering) = (centering, true);
+    }
+    let named = stored.axis_names().into_iter().map(|name| (scales.role(&name), name)).map(|(role, name)| (name, role));
+    axes.remarks.extend(contradicted(&named.collect::<Vec<_>>(), stored.roles()));
     let times = attributes::list(stored.attributes(), "times");
     if let Some(times) = times.filter(|times| times.len() as u64 == stored.steps()) {
-        axes.times = times;
+        axes.times = times.into();
         axes.time_unit = attributes::text(stored.attributes(), "time_unit").unwrap_or_default();
         axes.calendar.clear();
     }
@@ -122,37 +132,56 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
 }
 
 /// Coordinates as xarray stores them: arrays of one axis, named as the axis.
+///
+/// Invariant: they are `MOST_KEPT` values at most; beyond these no axis has any.
 struct Scales<'a> {
     around: Option<&'a Store>,
     /// By name; none of what is no such array.
     known: HashMap<String, Option<Scale>>,
+    kept: usize,
 }
 
-/// What such an array says of its axis.
+/// Such an array.
 struct Scale {
+    name: String,
+    array: Array<Store>,
     role: Option<Role>,
-    /// None where it holds no numbers.
-    coordinates: Option<Coordinates>,
-    calendar: String,
+    /// None where it holds no numbers. Who only asks for the role need not wait for them.
+    coordinates: OnceCell<Option<Found>>,
 }
 
-impl Scales<'_> {
+impl<'a> Scales<'a> {
+    fn around(around: Option<&'a Store>) -> Self {
+        Self { around, known: HashMap::new(), kept: 0 }
+    }
+
     /// An array whose axes are what is said of them.
     fn stored(&mut self, shown: String, array: Array<Store>) -> Result<Stored, String> {
-        let told = |name: &str| self.named(name).map_or_else(|| Role::of_name(name), |scale| scale.role);
-        let roles = roles_of(&array, told)?;
+        let roles = roles_of(&array, |name| self.role(name))?;
         Stored::new(shown, array, roles)
     }
 
+    /// What is said of an axis of such a name.
+    fn role(&mut self, name: &str) -> Option<Role> {
+        self.named(name).map_or_else(|| Role::of_name(name), |scale| scale.role)
+    }
+
     /// Coordinates along an axis of `stored`, and the calendar in which they count, if they are times.
-    fn of(&mut self, stored: &Stored, role: Role) -> Option<(Coordinates, String)> {
+    fn of(&mut self, stored: &Stored, role: Role) -> Option<(Found, String)> {
         let length = match role {
             Role::Space(axis) => stored.size()[axis] as u64,
             _ => stored.steps(),
         };
-        let scale = self.named(&stored.axis_name(role)?)?;
-        let fits = |found: &&Coordinates| found.values.len() as u64 == length;
-        Some((scale.coordinates.as_ref().filter(fits)?.clone(), scale.calendar.clone()))
+        let kept = self.kept;
+        let scale = self.named(&stored.axis_name(role)?).filter(|scale| scale.array.shape() == [length])?;
+        let is_new = scale.coordinates.get().is_none();
+        if is_new && kept + length as usize > MOST_KEPT {
+            return None;
+        }
+        let found = scale.coordinates.get_or_init(|| scale.read()).clone();
+        let calendar = scale.text("calendar");
+        self.kept += if is_new { length as usize } else { 0 };
+        Some((found?, calendar))
     }
 
     fn named(&mut self, name: &str) -> Option<&Scale> {
@@ -160,26 +189,30 @@ impl Scales<'_> {
         if name.is_empty() || name.contains('/') {
             return None;
         }
-        self.known.entry(name.to_owned()).or_insert_with(|| scale(&node, name)).as_ref()
+        self.known.entry(name.to_owned()).or_insert_with(|| Scale::open(&node, name)).as_ref()
     }
 }
 
-fn scale(node: &Node<'_>, name: &str) -> Option<Scale> {
-    let array = node.array(name).ok()?;
-    if !matches!(array.shape(), [length] if *length <= MAX_COORDINATES) {
-        return None;
+impl Scale {
+    fn open(node: &Node<'_>, name: &str) -> Option<Self> {
+        let array = node.array(name).ok()?;
+        if !matches!(array.shape(), [1..=MAX_COORDINATES]) {
+            return None;
+        }
+        let role = coordinates::role_of(name, |told| attributes::text(array.attributes(), told));
+        Some(Self { name: name.to_owned(), array, role, coordinates: OnceCell::new() })
     }
-    let text = |told: &str| attributes::text(array.attributes(), told);
-    let calendar = text("calendar").unwrap_or_default();
-    Some(Scale { role: coordinates::role_of(name, text), coordinates: coordinates(&array, name), calendar })
-}
 
-fn coordinates(array: &Array<Store>, name: &str) -> Option<Coordinates> {
-    let encoding = encoding(array).ok()?.of_coordinates();
-    let read = array.retrieve_array_subset::<ArrayBytes<'_>>(&array.subset_all()).ok()?;
-    let values = encoding.decode_wide(&read.into_fixed().ok()?);
-    let unit = attributes::text(array.attributes(), "units").unwrap_or_default();
-    let positive = attributes::text(array.attributes(), "positive").unwrap_or_default();
-    let are_downwards = coordinates::are_downwards(&positive, &unit);
-    Some(Coordinates { name: name.to_owned(), unit, values, are_downwards })
+    fn read(&self) -> Option<Found> {
+        let encoding = encoding_of_coordinates(&self.array).ok()?;
+        let read = self.array.retrieve_array_subset::<ArrayBytes<'_>>(&self.array.subset_all()).ok()?;
+        let values = encoding.decode_wide(&read.into_fixed().ok()?).into();
+        let (name, unit) = (self.name.clone(), self.text("units"));
+        let are_downwards = coordinates::are_downwards(&self.text("positive"), &unit);
+        Some(Found::new(Coordinates { name, unit, values, are_downwards }))
+    }
+
+    fn text(&self, name: &str) -> String {
+        attributes::text(self.array.attributes(), name).unwrap_or_default()
+    }
 }

@@ -148,7 +148,7 @@ impl Image {
                 axes.remarks.push("axes are turned (Direction): each is shown as it is stored, from 0 on".to_owned())
             }
         }
-        axes.times = self.times.clone().unwrap_or_default();
+        axes.times = self.times.as_deref().unwrap_or_default().into();
         axes
     }
 }
