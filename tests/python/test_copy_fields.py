@@ -123,7 +123,7 @@ def test_no_mean_lies_where_no_sample_is(tmp_path: Path) -> None:
 
 
 def test_coordinates_that_attributes_contradict_are_in_no_copy(tmp_path: Path) -> None:
-    scales = {"z": ([0.0, 1.0, 2.0], {}), "y": ([0.0, 1.0, 2.0, 3.0], {}), "x": ([0.0, 1.0, 2.0, 3.0, 4.0], {})}
+    scales: dict[str, tuple[list[float], dict[str, str]]] = {"z": ([0.0, 1.0, 2.0], {}), "y": ([0.0, 1.0, 2.0, 3.0], {}), "x": ([0.0, 1.0, 2.0, 3.0, 4.0], {})}
     write_scales(tmp_path / "run.h5", values((3, 4, 5), "f4"), scales)
     with h5py.File(tmp_path / "run.h5", "a") as file:
         file["v"].attrs["element_size_um"] = [2.0, 0.5, 0.5]

@@ -221,8 +221,8 @@ def test_zarr_has_steps_of_maps_as_hdf5_has_them(axes: str, version: Literal[2, 
             data.dims[place].label = name
     zarr_told, hdf5_told = (json.loads(run("info", "--json", tmp_path / name).stdout) for name in ("run.zarr", "run.nc"))
     assert (zarr_told["levels"][0]["size"], zarr_told["steps"]) == ([6, 4, 1], [0, 2])
-    for told in ("levels", "steps", "times", "time_unit"):
-        assert zarr_told[told] == hdf5_told[told], told
+    for member in ("levels", "steps", "times", "time_unit"):
+        assert zarr_told[member] == hdf5_told[member], member
 
 
 @pytest.mark.parametrize("missing", ["NaT", "_FillValue"])
@@ -395,7 +395,7 @@ def test_the_distances_of_a_scan_without_an_sform_are_those_of_pixdim(tmp_path: 
     image.header["sform_code"], image.header["qform_code"], image.header["vox_offset"] = 0, 1, 352
     (tmp_path / "scan.nii").write_bytes(image.header.binaryblock + bytes(4) + bytes(480))
     [grid] = json.loads(run("info", "--json", tmp_path / "scan.nii").stdout)["levels"]
-    assert grid["spacing"] == list(nibabel.load(tmp_path / "scan.nii").header.get_zooms()) == [3, 4, 5]
+    assert grid["spacing"] == list(nibabel.Nifti1Image.from_filename(tmp_path / "scan.nii").header.get_zooms()) == [3, 4, 5]
 
 
 @pytest.mark.parametrize(("kind", "fill"), [("u1", 255), ("i1", -127)])
@@ -544,7 +544,8 @@ def test_a_chunk_that_was_never_written_is_missing_where_its_fill_is_told_in_dou
 
 @pytest.mark.parametrize("kind", ["nc", "zarr"])
 def test_coordinates_may_be_what_is_not_valid_and_what_the_array_is_filled_with(kind: str, tmp_path: Path) -> None:
-    axes = {"lat": (np.arange(3, dtype="i4"), {"units": "degrees_north"}), "lon": (np.arange(8) * 45, {"units": "degrees_east", "valid_min": -180, "valid_max": 180})}
+    lon: dict[str, Any] = {"units": "degrees_east", "valid_min": -180, "valid_max": 180}
+    axes: dict[str, tuple[np.ndarray, dict[str, Any]]] = {"lat": (np.arange(3, dtype="i4"), {"units": "degrees_north"}), "lon": (np.arange(8) * 45, lon)}
     path = tmp_path / f"map.{kind}"
     if kind == "nc":
         with h5py.File(path, "w") as file:
@@ -564,8 +565,8 @@ def test_coordinates_may_be_what_is_not_valid_and_what_the_array_is_filled_with(
 
 def test_two_axes_of_times_are_told_apart_by_their_names_in_zarr(tmp_path: Path) -> None:
     group = zarr.open_group(str(tmp_path / "runs.zarr"), mode="w")
-    since = {"units": "hours since 2000-01-01"}
-    axes: dict[str, tuple[int, dict[str, str]]] = {"reference_time": (2, since), "valid_time": (3, since), "lat": (4, {}), "lon": (5, {})}
+    since: dict[str, Any] = {"units": "hours since 2000-01-01"}
+    axes: dict[str, tuple[int, dict[str, Any]]] = {"reference_time": (2, since), "valid_time": (3, since), "lat": (4, {}), "lon": (5, {})}
     group.create_array("v", shape=(2, 3, 4, 5), dtype="f4", dimension_names=list(axes))[:] = 1
     for name, (length, attributes) in axes.items():
         group.create_array(name, shape=(length,), dtype="f8", dimension_names=[name], attributes=attributes)[:] = np.arange(length)
