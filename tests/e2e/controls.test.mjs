@@ -311,8 +311,12 @@ describe("controls", () => {
       return y + height;
     };
     // What is told of the first picture makes them longer.
-    for (let tries = 0; (await end()) > 401 && tries < 50; tries += 1) await page.waitForTimeout(100);
-    assert.ok((await end()) <= 401, `the controls end at ${await end()}`);
+    let at = await end();
+    for (let tries = 0; at > 401 && tries < 50; tries += 1) {
+      await page.waitForTimeout(100);
+      at = await end();
+    }
+    assert.ok(at <= 401, `the controls end at ${at}`);
     await keep(page, "phone-on-its-side");
     await page.close();
   });
