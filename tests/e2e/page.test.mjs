@@ -25,6 +25,8 @@ const MOST_PREVIEW_BYTES = 250_000;
 /** Of 255. */
 const MOST_PREVIEW_OFF = 6;
 const LEAST_DB = 42;
+/** What a busy machine may make of the same work, done twice. */
+const MOST_SLOWER = 3;
 
 /** In the page: keeps its first picture, as `picture` does, in `window.first`. */
 function keepFirst() {
@@ -269,7 +271,7 @@ describe("a file", () => {
     await copy.close();
   });
 
-  test("a turn is on the screen with the server suspended as with it running", async (t) => {
+  test("a turn is on the screen as soon with the server suspended as with it running", async (t) => {
     const took = { running: [], suspended: [] };
     const page = await here.open({ query: { stills: "0" } });
     await until(page, (v) => v.shown.level === 0);
@@ -283,11 +285,7 @@ describe("a file", () => {
       }
     const [running, suspended] = [took.running, took.suspended].map(median);
     t.diagnostic(`${running.toFixed(0)} ms running, ${suspended.toFixed(0)} ms suspended`);
-    // A turn that waited for the server would not have ended.
-    assert.ok(
-      took.suspended.every((ms) => ms > 0),
-      String(took.suspended),
-    );
+    assert.ok(suspended <= MOST_SLOWER * running, `${took.suspended} ms against ${took.running} ms`);
     await page.close();
   });
 

@@ -15,14 +15,12 @@ import time
 from pathlib import Path
 
 import pytest
-from blake3 import blake3
 
 from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, SOON, copy, events, make_tree, shared, sharing, start_copy, tree_of, without_rights  # noqa: F401 (a fixture)
 from test_bad_input import assert_one_clear_line
 from wan import ENVIRONMENT, RIGHT, Link, Process, link, pause, unable
 
-ROOT = Path(__file__).parents[2]
 #: How often a copy is killed.
 KILLS = int(os.environ.get("KILLS", "10"))
 
@@ -96,84 +94,6 @@ def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tm
         assert_one_clear_line(refused.stderr, "--detach", "--manifest")
 
 
-def test_only_hashes_travel_to_verify(shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
-    make_tree(folder / "run", 8, 20, 20 * MEBI)
-    (folder / "run" / "a\n\\b").write_bytes(b"escaped")
-    listed = subprocess.run([VISAPULT, "verify", f"{url}/run/."], capture_output=True, check=False)
-    assert (listed.returncode, listed.stderr) == (0, b"")
-    told = set(listed.stdout.splitlines())
-    for path in (path for path in (folder / "run").rglob("*") if path.is_file() and not path.is_symlink()):
-        name = os.fsencode(path.relative_to(folder / "run"))
-        escaped = name.replace(b"\\", b"\\\\").replace(b"\n", b"\\n")
-        line = blake3(path.read_bytes()).hexdigest().encode() + b"  " + escaped
-        told.remove(b"\\" * (escaped != name) + line)
-    assert not told
-    assert copy(f"{url}/run", tmp_path).code == 0
-    os.utime(tmp_path / "run" / "large.raw")
-    same = run("verify", tmp_path / "run", f"{url}/run", check=False)
-    assert (same.returncode, same.stderr) == (0, "")
-    assert same.stdout.startswith("verified 23 files")
-    (tmp_path / "run" / "0" / "0.txt").write_bytes(b"other")
-    (tmp_path / "run" / "more").write_bytes(b"")
-    wrong = run("verify", tmp_path / "run", f"{url}/run", check=False)
-    assert wrong.returncode == 1
-    assert sorted(wrong.stderr.splitlines()) == ["visapult: 0/0.txt: differs", "visapult: more: is not in the share"]
-    assert "; 2 WRONG" in wrong.stdout
-
-
-@pytest.mark.parametrize("is_shared", [True, False])
-def test_what_is_on_one_side_only_is_told_whatever_else_differs(is_shared: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
-    there, here = folder / "run", tmp_path / "here"
-    for top in (there, here):
-        (top / "closed").mkdir(parents=True)
-        (top / "same").write_text("same")
-        (top / "closed" / "same").write_text("same")
-    (here / "closed" / "mine").touch()
-    (here / "mine").touch()
-    (here / "folder").mkdir()
-    (there / "folder").touch()
-    (there / "file").mkdir()
-    (here / "file").touch()
-    os.mkfifo(here / "pipe")
-    (there / "pipe").touch()
-    (there / "link").symlink_to("nowhere")
-    (here / "link").mkdir()
-    (there / "theirs").touch()
-    place = f"{url}/run" if is_shared else there
-    not_there = "is not in the share" if is_shared else f"is not in {there}"
-    expected = [
-        f"closed/mine: {not_there}", "file: is a file here and a folder there", "folder: is a folder here and a file there",
-        "link: is a folder here and a link there", f"mine: {not_there}", "pipe: is neither file, folder nor link here and a file there",
-        f"theirs: is not in {here}",
-    ]  # fmt: skip
-    wrong = run("verify", here, place, check=False)
-    assert sorted(line.removeprefix("visapult: ") for line in wrong.stderr.splitlines()) == expected
-    assert (wrong.returncode, "; 7 WRONG" in wrong.stdout) == (1, True)
-    if not is_shared:
-        # What is in a folder that cannot be listed is not known to be on one side only.
-        (there / "closed").chmod(0)
-        closed = Process([*without_rights(), VISAPULT, "verify", here, there]).end(SOON)
-        expected[0] = "closed: cannot be read: permission denied"
-        assert sorted(line.removeprefix("visapult: ") for line in closed.stderr.splitlines()) == expected
-        (there / "closed").chmod(0o755)
-
-
-def test_verify_that_is_interrupted_does_not_say_that_anything_differs(shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
-    for place in (folder, tmp_path / "here"):
-        place.mkdir(exist_ok=True)
-        with (place / "large.raw").open("wb") as file:
-            file.truncate(1 << 42)
-    verifying = Process([VISAPULT, "verify", tmp_path / "here", url])
-    pause(1)
-    verifying.signal(signal.SIGINT)
-    ended = verifying.end(SOON)
-    assert ended.code == 130, ended
-    assert_one_clear_line(ended.stderr, "stopped: not all of it was looked at")
-
-
 def test_a_fetch_that_dials_again_is_not_called_under_way_and_one_that_is_over_is_not_stopped(tmp_path: Path) -> None:
     make_tree(tmp_path / "a", 9, 5, 50 * MEBI)
     fetches = [VISAPULT, "fetches"]
@@ -242,86 +162,6 @@ def test_a_name_that_is_no_text_may_be_given(shared: tuple[Path, str], tmp_path:
     assert subprocess.run(verify, capture_output=True, check=False, timeout=SOON).returncode == 0
 
 
-def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    make_tree(one, 11, 20, 3 * MEBI)
-    assert run("copy", f"{one}/.", other).returncode == 0
-    os.utime(other / "large.raw")
-    same = run("verify", one, other, check=False)
-    assert (same.returncode, same.stderr) == (0, "")
-    assert same.stdout.startswith("verified 22 files")
-    with (other / "large.raw").open("r+b") as file:
-        file.seek(MEBI)
-        file.write(b"changed")
-    (one / "mine").touch()
-    (other / "theirs").touch()
-    wrong = run("verify", one, other, check=False)
-    assert wrong.returncode == 1
-    assert sorted(wrong.stderr.splitlines()) == [
-        "visapult: large.raw: differs", f"visapult: mine: is not in {other}", f"visapult: theirs: is not in {one}",
-    ]  # fmt: skip
-    assert "; 3 WRONG" in wrong.stdout
-    files = run("verify", one / "large.raw", other / "large.raw", check=False)
-    assert files.returncode == 1
-    assert_one_clear_line(files.stderr, "large.raw: differs")
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "some").mkdir()
-    (tmp_path / "some" / "file").touch()
-    nothing = run("verify", tmp_path / "some", tmp_path / "empty", check=False)
-    assert nothing.returncode == 1
-    assert_one_clear_line(nothing.stderr, "file: is not in")
-    for words, needle in (((one,), "name what it is held against"), ((one, one / "mine"), "one is a folder"), ((one, tmp_path / "none"), "none")):
-        refused = run("verify", *words, check=False)
-        assert refused.returncode == 1
-        assert_one_clear_line(refused.stderr, needle)
-
-
-def test_each_person_has_a_url_and_what_a_policy_grants(tmp_path: Path) -> None:
-    folder = tmp_path / "shared"
-    (folder / "runs").mkdir(parents=True)
-    (folder / "runs" / "a").write_bytes(b"a")
-    policy = tmp_path / "people.toml"
-    week = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-    weekday = time.localtime().tm_wday
-    today, other = week[weekday], week[(weekday + 3) % 7]
-    persons = [f'[[person]]\nname = "{name}"\nread = ["runs"]\nhours = ["{day}"]\n' for name, day in (("grace", today), ("eve", other))]
-    policy.write_text('ask = "Ada, room 5"\n' + "".join(persons))
-    with sharing(folder, "--policy", policy) as share:
-        lines = [share.process.first_line, share.process.said.readline()]
-        urls = dict(line.split() for line in lines)
-        assert copy(f"{urls['grace']}/runs", tmp_path).code == 0
-        late = copy(f"{urls['eve']}/runs", tmp_path)
-        assert_one_clear_line(late.stderr, f"eve may copy here at {other} only", "ask Ada, room 5")
-        assert [(entry["who"], entry["from"], entry["result"] == "done") for entry in share.copies(2)] == [
-            ("grace", "127.0.0.1", True), ("eve", "127.0.0.1", False),
-        ]  # fmt: skip
-        policy.write_text(policy.read_text() + '[[person]]\nname = "ada"\nread = ["."]\n')
-        while not (line := share.process.said.readline()).startswith("ada "):
-            assert line, "it ended before it had read the policy again"
-        assert copy(f"{line.split()[1]}/runs", tmp_path / "ada").code == 0
-    policy.write_text(policy.read_text().replace("hours", "huors", 1))
-    wrong = run("share", folder, "--policy", policy, "--bind", "127.0.0.1:0", check=False)
-    assert wrong.returncode == 1
-    assert_one_clear_line(wrong.stderr, "people.toml line 5", "huors")
-
-
-def test_a_token_that_is_taken_away_lets_nobody_in(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "file").write_bytes(os.urandom(8 * MEBI))
-    policy = tmp_path / "people.toml"
-    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["."]\n')
-    with sharing(tmp_path / "shared", "--policy", policy) as share:
-        copying = start_copy(f"{share.url}/file", tmp_path / "here", "--json", "--rate", "20M")
-        assert any(event.get("bytes_sent", 0) > MEBI for event in events(copying.said))
-        (tmp_path / "grace.token").unlink()
-        while not (line := share.process.said.readline()).startswith("grace "):
-            assert line, "it ended before it had made another token"
-        ended = copying.end(SOON)
-        assert ended.code == 1, ended
-        assert_one_clear_line(ended.stderr, "the token is wrong")
-        assert copy(f"{line.split()[1]}/file", tmp_path / "here").code == 0
-
-
 def test_where_the_rate_limits_a_copy_that_is_told_whichever_end_gives(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "file").write_bytes(os.urandom(12 * MEBI))
@@ -331,76 +171,6 @@ def test_where_the_rate_limits_a_copy_that_is_told_whichever_end_gives(tmp_path:
             assert done.code == 0, done
             told = [event.get("limited_by") for event in events(done.stdout.splitlines())]
             assert "rate" in told, told
-
-
-def test_a_policy_bounds_the_rate_and_new_hours_end_a_copy_under_way(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "file").write_bytes(os.urandom(8 * MEBI))
-    policy, most_rate = tmp_path / "people.toml", 20_000_000
-    policy.write_text(f'ask = "Ada"\n[[person]]\nname = "grace"\nread = ["."]\nmost_rate = "{most_rate // 1_000_000}M"\n')
-    with sharing(tmp_path / "shared", "--policy", policy) as share:
-        done = copy(f"{share.url}/file", tmp_path / "here", "--json", "--rate", "1G")
-        assert done.code == 0, done
-        *_, finished = events(done.stdout.splitlines())
-        # Within what may go at once at the start.
-        assert finished["bytes_sent"] * 8 / finished["seconds"] < 1.1 * most_rate
-        copying = start_copy(f"{share.url}/file", tmp_path / "there", "--json")
-        assert any(event.get("bytes_sent", 0) > MEBI for event in events(copying.said))
-        other = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"][(time.localtime().tm_wday + 3) % 7]
-        policy.write_text(policy.read_text() + f'hours = ["{other}"]\n')
-        ended = copying.end(SOON)
-        assert ended.code == 1, ended
-        assert_one_clear_line(ended.stderr, f"grace may copy here at {other} only", "ask Ada")
-    assert not (tmp_path / "there").exists()
-
-
-def test_a_manifest_tells_what_has_changed(shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
-    make_tree(folder / "run", 2, 20, 3 * MEBI)
-    assert copy(f"{url}/run/.", tmp_path / "here", "--manifest", tmp_path / "manifest").code == 0
-    verify = ("verify", tmp_path / "manifest", tmp_path / "here")
-    fine = run(*verify, check=False)
-    assert (fine.returncode, fine.stderr) == (0, "")
-    assert fine.stdout.startswith("verified 22 files")
-    with (tmp_path / "here" / "large.raw").open("r+b") as file:
-        file.seek(MEBI)
-        file.write(b"changed")
-    wrong = run(*verify, check=False)
-    assert wrong.returncode == 1
-    assert_one_clear_line(wrong.stderr, "large.raw", "is not what it was")
-
-
-#: Names that need care in a line of text; early b3sum does not escape the last.
-ODD_NAMES = ["a b", " lead", "trail ", "x\ny", "back\\slash", "\\n", "*star", "-dash", "tab\t", "ü", "cr\rhere"]
-
-
-@pytest.mark.skipif(not shutil.which("b3sum"), reason="b3sum is not installed")
-def test_b3sum_checks_a_manifest_whatever_the_names(tmp_path: Path) -> None:
-    (tmp_path / ODD_NAMES[-1]).write_bytes(b"")
-    is_escaped = b3sum("--", ODD_NAMES[-1], folder=tmp_path).stdout.startswith(b"\\")
-    names = ODD_NAMES if is_escaped else ODD_NAMES[:-1]
-    (tmp_path / "run" / "inner").mkdir(parents=True)
-    for number, name in enumerate(names):
-        (tmp_path / "run" / "inner" / name).write_bytes(bytes([number]))
-    assert copy(tmp_path / "run", tmp_path / "there", "--manifest", tmp_path / "manifest").code == 0
-    fine = b3sum("--check", tmp_path / "manifest", folder=tmp_path / "there")
-    assert (fine.returncode, fine.stderr) == (0, b"")
-    # Visapult checks what b3sum writes, too.
-    paths = [f"run/inner/{name}" for name in names]
-    (tmp_path / "theirs").write_bytes(b3sum("--", *paths, folder=tmp_path / "there").stdout)
-    checked = run("verify", tmp_path / "theirs", tmp_path / "there", check=False)
-    assert checked.stdout.startswith(f"verified {len(names)} files"), checked
-    # It ends at a name that is no UTF-8: there is nothing behind it.
-    Path(os.fsdecode(os.fsencode(tmp_path / "run") + b"/0\xff")).write_bytes(b"")
-    assert copy(tmp_path / "run", tmp_path / "there", "--manifest", tmp_path / "manifest", "--no-resume").code == 0
-    ended = b3sum("--check", tmp_path / "manifest", folder=tmp_path / "there")
-    assert ended.stdout.count(b"OK") == len(names)
-    assert b"UTF-8" in ended.stderr
-    run("verify", tmp_path / "manifest", tmp_path / "there")
-
-
-def b3sum(*words: object, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["b3sum", *map(str, words)], cwd=folder, capture_output=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -606,60 +376,6 @@ def test_the_log_of_a_share_is_nothing_to_be_shared(tmp_path: Path) -> None:
         assert [path.name for path in folder.iterdir()] == ["file"]
 
 
-def test_a_mistake_in_a_policy_that_changes_is_told_and_the_one_before_holds(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "a").write_text("a")
-    policy = tmp_path / "people.toml"
-    policy.write_text('ask = "Ada"\n[[person]]\nname = "grace"\nread = ["."]\n')
-    with sharing(tmp_path / "shared", "--policy", policy) as share:
-        policy.write_text(policy.read_text().replace("read", "raed"))
-        told = share.process.said.readline()
-        assert "people.toml line 4" in told and told.endswith("; what the policy said before holds\n")
-        assert copy(f"{share.url}/a", tmp_path / "there").code == 0
-
-
-@pytest.mark.parametrize("mistake", ["read = [", "raed = ['.']"])
-def test_who_is_taken_out_of_a_policy_is_out_though_there_is_a_mistake_in_it(tmp_path: Path, mistake: str) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "a").write_text("a")
-    policy = tmp_path / "people.toml"
-    ada, grace = ('[[person]]\nname = "ada"\nread = ["."]\n', '[[person]]\nname = "grace"\nread = ["."]\n')
-    policy.write_text('ask = "Grace-Hopper"\n' + ada + grace)
-    with sharing(tmp_path / "shared", "--policy", policy) as share:
-        urls = dict(line.split() for line in [f"ada {share.url}", share.process.said.readline()])
-        said = (line for line in share.process.said if "people.toml" in line)
-        policy.write_text('ask = "Grace-Hopper"\n' + ada + mistake + "\n# grace was here\n")
-        told = next(said)
-        assert "people.toml line 5" in told or "people.toml line 6" in told, told
-        assert told.endswith("; what the policy said before holds, but not for grace, whom it does not name\n")
-        assert copy(f"{urls['ada']}/a", tmp_path / "there").code == 0
-        assert "the token is wrong" in copy(f"{urls['grace']}/a", tmp_path / "elsewhere").stderr
-        # Nobody is out because a file is empty, as on a full disk.
-        policy.write_text("")
-        assert next(said).endswith("; what the policy said before holds\n")
-        assert copy(f"{urls['ada']}/a", tmp_path / "there").code == 0
-
-
-def test_who_is_taken_out_of_a_policy_is_out_though_a_folder_of_another_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "a").write_text("a")
-    policy = tmp_path / "people.toml"
-    persons = ['[[person]]\nname = "grace"\nread = ["."]\n', '[[person]]\nname = "ada"\nread = [".", "new"]\n']
-    policy.write_text('ask = "Ada"\n' + persons[0])
-    with sharing(tmp_path / "shared", "--policy", policy) as share:
-        policy.write_text('ask = "Ada"\n' + persons[1])
-        told = [share.process.said.readline() for _ in range(3)]
-        assert told[0] == "the policy was read again\n" and told[1].startswith("ada ripp://"), told
-        assert "people.toml line 4: read: new is to be a folder in the share" in told[2]
-        assert "the token is wrong" in copy(f"{share.url}/a", tmp_path / "there").stderr
-        assert copy(f"{told[1].split()[1]}/a", tmp_path / "there").code == 0
-    # One with which nobody could copy anything is told at once.
-    policy.write_text(persons[0].replace('"."', '"new"').replace("[[", 'ask = "Ada"\n[['))
-    refused = run("share", tmp_path / "shared", "--policy", policy, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
-    assert refused.returncode == 1
-    assert_one_clear_line(refused.stderr, "people.toml line 4", "new is to be a folder")
-
-
 def test_two_copies_of_the_same_at_once_do_not_take_each_other_for_another_file(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
@@ -734,32 +450,6 @@ def test_what_fails_alike_is_told_once(tmp_path: Path) -> None:
     assert all(re.fullmatch(r"visapult: (then )?\d+.txt, .* more: cannot be written: permission denied", line) for line in lines), lines
     assert sum(3 + int(line.split(" and ")[1].split()[0]) for line in lines) == 300
     assert "300 FAILED" in ended.stdout
-
-
-def test_a_copy_that_fails_leaves_the_manifest_of_the_one_before(shared: tuple[Path, str], tmp_path: Path) -> None:
-    folder, url = shared
-    (folder / "file").write_text("content")
-    manifest = tmp_path / "manifest"
-    assert copy(f"{url}/file", tmp_path, "--manifest", manifest).code == 0
-    before = manifest.read_bytes()
-    assert copy(f"{url}/none", tmp_path, "--manifest", manifest).code != 0
-    assert copy("ripp://127.0.0.1:1/x", tmp_path, "--manifest", manifest).code != 0
-    assert manifest.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir() if "manifest" in path.name] == ["manifest"]
-    manifest.write_bytes(b"")
-    empty = run("verify", manifest, tmp_path, check=False)
-    assert empty.returncode == 1
-    assert_one_clear_line(empty.stderr, "lists no file")
-    (tmp_path / "there").mkdir()
-    inside = run("copy", f"{folder}/.", tmp_path / "there", "--delete", "--manifest", tmp_path / "there" / "m.b3", check=False)
-    assert inside.returncode == 2
-    assert_one_clear_line(inside.stderr, "name it elsewhere")
-    # Nor is what is being written copied.
-    copied = run("copy", folder, tmp_path / "there", "--manifest", folder / "m.b3", check=False)
-    assert copied.returncode == 2
-    assert_one_clear_line(copied.stderr, "m.b3", "name it elsewhere")
-    assert [path.name for path in folder.iterdir()] == ["file"]
-    assert not list((tmp_path / "there").iterdir())
 
 
 def test_a_copy_goes_on_when_its_terminal_is_gone(shared: tuple[Path, str], tmp_path: Path) -> None:
