@@ -38,16 +38,24 @@ pub(crate) enum Speed {
     Text(String),
 }
 
-// An enum that derives this tells what is wrong in words alone, so that nobody can tell a number that is too large from one that is none.
+/// A text, or else something of another type. An enum that derives this tells what is wrong in words alone, so that nobody can tell a number that is
+/// too large from one that is none.
+fn text_or<'py, Other, All>(
+    object: Borrowed<'_, 'py, PyAny>,
+    text: impl FnOnce(String) -> All,
+    other: impl FnOnce(Other) -> All,
+) -> PyResult<All>
+where
+    Other: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    if object.is_instance_of::<PyString>() { object.extract().map(text) } else { object.extract().map(other) }
+}
+
 impl<'py> FromPyObject<'_, 'py> for Place {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if object.is_instance_of::<PyString>() {
-            object.extract().map(Self::Text)
-        } else {
-            object.extract().map(Self::Path)
-        }
+        text_or(object, Self::Text, Self::Path)
     }
 }
 
@@ -55,11 +63,7 @@ impl<'py> FromPyObject<'_, 'py> for Speed {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        if object.is_instance_of::<PyString>() {
-            object.extract().map(Self::Text)
-        } else {
-            object.extract().map(Self::Bps)
-        }
+        text_or(object, Self::Text, Self::Bps)
     }
 }
 

@@ -24,13 +24,10 @@ pub(crate) struct Samples {
 
 impl Samples {
     pub(crate) fn grid(self) -> PyResult<Grid> {
-        let centering = match self.centering.as_str() {
-            "point" => Centering::Point,
-            "cell" => Centering::Cell,
-            other => return Err(CallError::new_err(format!("centering {other:?} is neither \"point\" nor \"cell\""))),
-        };
-        let Self { spacing, origin, unit, .. } = self;
-        let size = counts(self.size, "size")?;
+        let Self { size, spacing, origin, unit, centering } = self;
+        let centering = Centering::named(&centering)
+            .ok_or_else(|| CallError::new_err(format!("centering {centering:?} is neither \"point\" nor \"cell\"")))?;
+        let size = counts(size, "size")?;
         let grid = Grid { size, spacing, origin, unit, centering };
         grid.validate().map_err(|cause| CallError::new_err(cause.to_string()))?;
         Ok(grid)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use visapult_volume::{Centering, Grid};
+use visapult_volume::Grid;
 
 use crate::roles::Role;
 
@@ -90,11 +90,6 @@ impl Along {
             *values = values.iter().rev().copied().collect();
         }
     }
-}
-
-/// The word for where values sit in their cells, as sidecars and attributes have it.
-pub(crate) fn centering_of(told: &str) -> Option<Centering> {
-    [Centering::Point, Centering::Cell].into_iter().find(|known| known.name() == told)
 }
 
 /// The distance between neighbouring samples.

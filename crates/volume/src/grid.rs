@@ -22,6 +22,11 @@ impl Centering {
             Self::Cell => "cell",
         }
     }
+
+    /// The one that files name so.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Point, Self::Cell].into_iter().find(|known| known.name() == name)
+    }
 }
 
 /// A regular, axis-aligned grid.

@@ -327,7 +327,7 @@ fn grid_of(shape: &GridShape) -> Result<Grid, GridError> {
         spacing: shape.spacing,
         origin: shape.origin,
         unit: shape.unit.chars().take(MOST_NAME).collect(),
-        centering: if shape.centering == "cell" { Centering::Cell } else { Centering::Point },
+        centering: Centering::named(&shape.centering).unwrap_or(Centering::Point),
     };
     grid.validate()?;
     Ok(grid)

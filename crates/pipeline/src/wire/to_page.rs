@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use visapult_render::TransferFunction;
-use visapult_volume::{Centering, Grid, StepIndex, StepSpan};
+use visapult_volume::{Grid, StepIndex, StepSpan};
 
 use super::freshness::Freshness;
 use super::lifelines::{Clock, Events};
@@ -97,16 +97,12 @@ pub struct GridShape {
 
 impl From<&Grid> for GridShape {
     fn from(grid: &Grid) -> Self {
-        let centering = match grid.centering {
-            Centering::Point => "point",
-            Centering::Cell => "cell",
-        };
         Self {
             size: grid.size,
             spacing: grid.spacing,
             origin: grid.origin,
             unit: grid.unit.clone(),
-            centering: centering.to_owned(),
+            centering: grid.centering.name().to_owned(),
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use hdf5_metno::types::{FixedAscii, FixedUnicode, TypeDescriptor, VarLenAscii, VarLenUnicode};
 use hdf5_metno::{Dataset, Location};
+use visapult_volume::Centering;
 use visapult_volume::Grid;
 
 use super::find::Shape;
 use super::order;
 use super::scales::{Scales, scales};
 use crate::axes::{self, Axes};
-use crate::coordinates::centering_of;
 use crate::roles::Role;
 use crate::shape;
 
@@ -48,7 +48,7 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape, known: &mut Scales) -> Resu
     if let Some(unit) = text(dataset, "spacing_unit") {
         axes.grid.unit = unit;
     }
-    if let Some(told) = text(dataset, "centering").and_then(|told| centering_of(&told)) {
+    if let Some(told) = text(dataset, "centering").and_then(|told| Centering::named(&told)) {
         (axes.grid.centering, axes.tells_centering) = (told, true);
     }
     axes.settle(&trial);

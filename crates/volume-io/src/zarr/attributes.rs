@@ -6,7 +6,6 @@ use serde_json::{Map, Value};
 use visapult_volume::{Centering, Grid};
 
 use super::store::Store;
-use crate::coordinates::centering_of;
 
 /// Attributes of an array or group.
 pub(super) type Attributes = Map<String, Value>;
@@ -76,7 +75,7 @@ pub(super) fn place(attributes: &Attributes, grid: &mut Grid) {
 
 /// Where values sit in their cells, if that is told.
 pub(super) fn centering(attributes: &Attributes) -> Option<Centering> {
-    centering_of(&text(attributes, "centering")?)
+    Centering::named(&text(attributes, "centering")?)
 }
 
 #[cfg(test)]

@@ -112,8 +112,12 @@ fn axes(stored: &Stored, scales: &mut Scales<'_>) -> Axes {
     if let Some(centering) = attributes::centering(stored.attributes()) {
         (axes.grid.centering, axes.tells_centering) = (centering, true);
     }
-    let named = stored.axis_names().into_iter().map(|name| (scales.role(&name), name)).map(|(role, name)| (name, role));
-    axes.remarks.extend(contradicted(&named.collect::<Vec<_>>(), stored.roles()));
+    let told = |name: String| {
+        let role = scales.role(&name);
+        (name, role)
+    };
+    let named: Vec<_> = stored.axis_names().into_iter().map(told).collect();
+    axes.remarks.extend(contradicted(&named, stored.roles()));
     let times = attributes::list(stored.attributes(), "times");
     if let Some(times) = times.filter(|times| times.len() as u64 == stored.steps()) {
         axes.times = times.into();
