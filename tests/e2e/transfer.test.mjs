@@ -113,6 +113,32 @@ describe("the transfer function's panel", () => {
       }
     });
 
+  test("a region of one value that colours begin at is drawn as such, once all bits have come", async (t) => {
+    const { folder } = here;
+    const valueAt = (r) =>
+      [
+        [12, 1],
+        [24, 0.7],
+        [28, 0.3],
+      ].find(([to]) => r < to)?.[1] ?? 0;
+    const field = (x, y, z) => valueAt(Math.hypot(x - 31.5, y - 31.5, z - 31.5));
+    const file = writeNpy(join(folder, "regions.npy"), 64, field);
+    const server = await startServer(file);
+    t.after(() => server.kill());
+    // Half floats would not tell 0.7 from its neighbours, which are more or less opaque.
+    const opacity = "0,0;0.6999,0;0.7001,0.9;1,0.9";
+    const hash = `proxy=bricks&range=0,1&map=viridis&opacity=${opacity}`;
+    const page = await openPage(here.browser, server.url, { query: { stills: "0" }, hash });
+    await until(page, (v) => v.shown.level === 0 && v.shown.bits === 16);
+    await settled(page);
+    await keep(page, "regions");
+    const db = await decibels(page, { file, folder, proxy: "exact" });
+    t.diagnostic(`${db.toFixed(1)} dB from the exact picture`);
+    assert.ok(db >= LEAST_DB, `${db} dB`);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("of a field of which nothing has come nothing is told or changed, and then its own function is", async (t) => {
     const fields = {
       rho: { unit: "kg/m3", valueAt: (x) => 100 + x },

@@ -1,4 +1,4 @@
-//! Codes of a brick as half floats, and the extremes of its macrocells.
+//! Codes of a brick as floats of 16 or 32 bits, and the extremes of its macrocells.
 //!
 //! Every loop over samples runs along slices of one length and has no branches, so that the compiler makes SIMD of it.
 
@@ -19,8 +19,18 @@ pub(crate) struct Place {
 pub(crate) struct Scale {
     pub(crate) first: f32,
     pub(crate) per_code: f32,
-    /// The half float of no data.
-    pub(crate) missing: u16,
+    pub(crate) missing: f32,
+    /// The half float nearest to it.
+    pub(crate) missing_half: u16,
+}
+
+/// Floats that codes become.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Floats {
+    /// Of 16 bits, in the place of the codes.
+    Halves,
+    /// Of 32 bits.
+    Singles,
 }
 
 /// What is made of the codes of one brick after another, in memory that is used again.
@@ -28,6 +38,8 @@ pub(crate) struct Scale {
 pub(crate) struct Brick {
     /// In `[z, y, x]` order; half floats once they are unpacked.
     pub(crate) samples: Vec<u16>,
+    /// The same as singles, where these were asked for.
+    pub(crate) singles: Vec<f32>,
     /// Least and largest value of each macrocell, `[z, y, x]`; the least is infinite, and the largest minus that, where there is no data.
     pub(crate) extremes: [Vec<f32>; 2],
     /// The extremes as codes, the least ones less 1; and what they are made from: those along z, and along y.
@@ -42,7 +54,7 @@ impl Brick {
     ///
     /// # Panics
     /// If there are not as many codes as the brick has samples.
-    pub(crate) fn unpack(&mut self, place: Place, scale: Scale) {
+    pub(crate) fn unpack(&mut self, place: Place, scale: Scale, floats: Floats) {
         assert_eq!(self.samples.len(), place.size.iter().product(), "codes");
         let [x, y, z] = [0, 1, 2].map(|axis| touched(place.lo[axis], place.size[axis]));
         let [width, height, depth] = place.size;
@@ -69,9 +81,24 @@ impl Brick {
                 if is_empty(*most) { f32::NEG_INFINITY } else { scale.value(most.wrapping_sub(1)) }
             },
         ));
+        match floats {
+            Floats::Halves => self.make_halves(scale),
+            Floats::Singles => self.make_singles(scale),
+        }
+    }
+
+    fn make_halves(&mut self, scale: Scale) {
         for sample in &mut self.samples {
             let half = half_of_share(scale.value(sample.wrapping_sub(1)));
-            *sample = if *sample == 0 { scale.missing } else { half };
+            *sample = if *sample == 0 { scale.missing_half } else { half };
+        }
+    }
+
+    fn make_singles(&mut self, scale: Scale) {
+        self.singles.resize(self.samples.len(), 0.0);
+        for (single, sample) in self.singles.iter_mut().zip(&self.samples) {
+            let value = scale.value(sample.wrapping_sub(1));
+            *single = if *sample == 0 { scale.missing } else { value };
         }
     }
 }
@@ -141,7 +168,7 @@ mod tests {
     use super::*;
 
     const MISSING: u16 = 0xfb53;
-    const SCALE: Scale = Scale { first: 0.1, per_code: 0.001, missing: MISSING };
+    const SCALE: Scale = Scale { first: 0.1, per_code: 0.001, missing: -60000.0, missing_half: MISSING };
 
     /// Numbers that look random, some of them 0.
     fn codes(count: usize, most: u32) -> Vec<u16> {
@@ -155,7 +182,7 @@ mod tests {
 
     fn unpacked(place: Place, scale: Scale, codes: &[u16]) -> Brick {
         let mut brick = Brick { samples: codes.to_vec(), ..Brick::default() };
-        brick.unpack(place, scale);
+        brick.unpack(place, scale, Floats::Halves);
         brick
     }
 
@@ -186,8 +213,21 @@ mod tests {
         let samples = unpacked(place, SCALE, &[0, 1, 101, 901, 1201]).samples;
         let expected = [0.1, 0.2, 1.0, 1.0].map(half_of_share);
         assert_eq!((samples[0], &samples[1..]), (MISSING, &expected[..]));
-        let strange = Scale { first: f32::NAN, per_code: f32::INFINITY, missing: MISSING };
+        let strange = Scale { first: f32::NAN, per_code: f32::INFINITY, ..SCALE };
         assert_eq!(unpacked(place, strange, &[0, 1, 2, 3, 4]).samples, [MISSING, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn singles_tell_apart_what_halves_do_not() {
+        let place = Place { lo: [0; 3], size: [4, 1, 1] };
+        let fine = Scale { first: 0.0, per_code: 1.0 / 65534.0, ..SCALE };
+        let codes = [0, 60_000, 60_001, 65_535];
+        let mut brick = Brick { samples: codes.to_vec(), ..Brick::default() };
+        brick.unpack(place, fine, Floats::Singles);
+        assert_eq!(brick.singles, [-60000.0, 59_999.0 / 65534.0, 60_000.0 / 65534.0, 1.0]);
+        let halves = unpacked(place, fine, &codes);
+        assert_eq!(halves.samples[1], halves.samples[2]);
+        assert_eq!(halves.extremes, brick.extremes);
     }
 
     #[test]

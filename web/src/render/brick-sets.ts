@@ -20,6 +20,8 @@ export interface BrickSet extends Sized {
   readonly bits: number;
   readonly lo: number;
   readonly hi: number;
+  /** Samples are 32-bit floats; half floats otherwise. */
+  readonly asSingles: boolean;
   readonly ranges: LevelRanges;
   /** Where not all samples are as they were sent. */
   readonly torn: TornBox[];
@@ -39,7 +41,8 @@ const MOST_SPARE = 2;
 /** Assembles sets of bricks in textures, within a time budget per frame, and says which one to show. */
 export class BrickSets {
   readonly #gl: Gl;
-  readonly #pool: TexturePool;
+  readonly #halves: TexturePool;
+  readonly #singles: TexturePool;
   readonly #standIns: StandIns;
   readonly #assemblies = new SetsUnderWay<Assembly>(MOST_ASSEMBLIES, (set) => this.#recycle(set));
   #shown: BrickSet | null = null;
@@ -48,7 +51,8 @@ export class BrickSets {
   constructor(gl: Gl, standIns: StandIns) {
     this.#gl = gl;
     this.#standIns = standIns;
-    this.#pool = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, MOST_SPARE);
+    this.#halves = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, MOST_SPARE);
+    this.#singles = new TexturePool(gl, gl.TEXTURE_3D, gl.R32F, MOST_SPARE);
   }
 
   get shown(): BrickSet | null {
@@ -130,7 +134,7 @@ export class BrickSets {
   #create(part: BricksPart, arrivals: Arrivals): Assembly | null {
     const { type: _, header, boxes: __, ...level } = part;
     const { set: id, field, step, time } = header;
-    const sized = this.#pool.take(level.size);
+    const sized = this.#pool(level).take(level.size);
     const ranges = new LevelRanges(level.size);
     const boxes = { waiting: [], covered: [], torn: [] };
     return sized && { ...level, ...sized, ...boxes, header, id, field, step, time, ranges, arrivals };
@@ -144,10 +148,16 @@ export class BrickSets {
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_3D, set.texture);
     const { lo, size, samples } = box;
-    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, gl.HALF_FLOAT, samples);
+    const type = set.asSingles ? gl.FLOAT : gl.HALF_FLOAT;
+    gl.texSubImage3D(gl.TEXTURE_3D, 0, ...lo, ...size, gl.RED, type, samples);
   }
 
-  #recycle({ texture, size }: Sized): void {
-    this.#pool.keep({ texture, size });
+  #recycle(set: BrickSet): void {
+    const { texture, size } = set;
+    this.#pool(set).keep({ texture, size });
+  }
+
+  #pool({ asSingles }: { readonly asSingles: boolean }): TexturePool {
+    return asSingles ? this.#singles : this.#halves;
   }
 }

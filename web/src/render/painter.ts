@@ -15,6 +15,7 @@ import type { Wanted } from "./selection";
 import { nothingShown, type ShownState, stillShown } from "./shown";
 import { type Still, Stills } from "./stills";
 import type { Annotation } from "./surroundings";
+import { hasSingles } from "./texels";
 import { WarmUp } from "./warm-up";
 
 export interface PainterOptions {
@@ -103,6 +104,11 @@ export class Painter {
 
   get shown(): ShownState {
     return this.#shownState;
+  }
+
+  /** Whether bricks may come as 32-bit floats. */
+  get hasSingles(): boolean {
+    return hasSingles(this.#gl);
   }
 
   /** Width over height. */

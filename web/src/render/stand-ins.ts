@@ -46,7 +46,7 @@ export class StandIns {
   readonly #framebuffer: WebGLFramebuffer;
   readonly #empty: WebGLVertexArrayObject;
   /** For boxes that cannot be drawn where they belong, as what is around them is read. */
-  readonly #boxes: TexturePool;
+  readonly #boxes: Readonly<Record<"halves" | "singles", TexturePool>>;
   /** `null` while there is nothing. */
   known: Known | null = null;
 
@@ -55,7 +55,8 @@ export class StandIns {
     this.#classified = new Classified(gl);
     this.#framebuffer = gl.createFramebuffer();
     this.#empty = gl.createVertexArray();
-    this.#boxes = new TexturePool(gl, gl.TEXTURE_3D, gl.R16F, 1);
+    const boxes = (format: GLenum) => new TexturePool(gl, gl.TEXTURE_3D, format, 1);
+    this.#boxes = { halves: boxes(gl.R16F), singles: boxes(gl.R32F) };
   }
 
   /** Samples of a level of bricks, from what is `shown` until now: what is lost of its torn boxes, among which are the `missing` ones, of which nothing came. */
@@ -69,7 +70,8 @@ export class StandIns {
   /** Draws what is lost of a box of a level. */
   #complete(into: Samples, bricks: Samples, { lo, size }: Box): void {
     const gl = this.#gl;
-    const room = this.#boxes.take(size);
+    const boxes = into.asSingles ? this.#boxes.singles : this.#boxes.halves;
+    const room = boxes.take(size);
     if (!room) return;
     const finer = 2 ** (into.level - bricks.level);
     const toTexture = { scale: perAxis((axis) => finer / bricks.size[axis]), offset: [0, 0, 0] as const };
@@ -85,7 +87,7 @@ export class StandIns {
       this.#fill({ texture: room.texture, layer, x: 0, y: 0, width: size[0], height: size[1] });
     }
     this.#copy(room.texture, into.texture, { lo, size });
-    this.#boxes.keep(room);
+    boxes.keep(room);
   }
 
   /** Texels of a face of scalar slabs. */

@@ -8,11 +8,15 @@ export interface Texels {
   of(halves: Uint16Array<ArrayBuffer>): Uint16Array<ArrayBuffer> | Float32Array<ArrayBuffer>;
 }
 
-/** Of keyframes: half floats, the least memory; where the processor draws single floats. Bricks are half floats everywhere. */
-export function scalarTexels(gl: Gl): Texels {
+/** Whether textures of 32-bit floats can be interpolated in and drawn into. */
+export function hasSingles(gl: Gl): boolean {
   const needed = ["OES_texture_float_linear", "EXT_color_buffer_float"];
-  const isFetchedByProcessor = drawsInSoftware(gl) && needed.every((name) => gl.getExtension(name) !== null);
-  if (!isFetchedByProcessor) return { format: gl.R16F, type: gl.HALF_FLOAT, of: (halves) => halves };
+  return needed.every((name) => gl.getExtension(name) !== null);
+}
+
+/** Of keyframes: half floats, the least memory; where the processor draws single floats. */
+export function scalarTexels(gl: Gl): Texels {
+  if (!drawsInSoftware(gl) || !hasSingles(gl)) return { format: gl.R16F, type: gl.HALF_FLOAT, of: (halves) => halves };
   return { format: gl.R32F, type: gl.FLOAT, of: singles };
 }
 

@@ -1,4 +1,5 @@
-import { BrickJoiner, geometryOf, transferFromMessage } from "../volume/index";
+import { anyCellRanges, geometryOf, transferFromMessage } from "../volume/index";
+import { halfFromNumber } from "../wire/index";
 import type { BulkPart } from "../worker/index";
 import { basisOf, homeCamera } from "./camera";
 import type { Shown } from "./compositor";
@@ -78,10 +79,9 @@ export class WarmUp {
 function samples(): BulkPart[] {
   const header = (set: number) => ({ completes: true, field: 0, set, step: 0, time: Number.NaN, view: 1 });
   const [lo, first] = [[0, 0, 0] as const, { x: 0, y: 0, width: EDGE, height: EDGE }];
-  const packed = { lo, size: CUBE, valueLo: 0.5, valueHi: 0.5, predictor: 0, frame: new Uint8Array() };
-  const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1 } as const;
-  const bricks = [0, 1, 2, 3].map((part) => ({ ...packed, part }));
-  const boxes = () => new BrickJoiner().join({ kind: "bricks", header: header(1), ...level, bricks }).boxes;
+  const level = { level: 0, bits: 8, size: CUBE, lo: 0, hi: 1, asSingles: false } as const;
+  const halves = () => new Uint16Array(CUBE[0] * CUBE[1] * CUBE[2]).fill(halfFromNumber(0.5));
+  const box = () => ({ lo, size: CUBE, lost: [], samples: halves(), ranges: anyCellRanges(lo, CUBE) });
   const rays = [EDGE, EDGE] as const;
   const [near, far] = [camera.distance - 0.9, camera.distance + 0.9];
   const slabs = { camera, rays, slabCount: 1, normal: basisOf(camera).forward, near, far };
@@ -90,9 +90,9 @@ function samples(): BulkPart[] {
   const face = { face: 0, ...first, values: new Uint16Array(EDGE * EDGE) };
   const along = { camera, rays, planeCount: EDGE, near, spacing: (far - near) / EDGE };
   return [
-    { type: "bricks", header: header(1), ...level, boxes: boxes() },
+    { type: "bricks", header: header(1), ...level, boxes: [box()] },
     { type: "scalarSlabs", header: header(2), ...slabs, ...values, tiles: [face] },
-    { type: "segments", header: header(3), ...along, ...values, tiles: boxes() },
+    { type: "segments", header: header(3), ...along, ...values, tiles: [box()] },
     { type: "slabs", header: header(4), ...slabs, tiles: [{ slab: 0, ...first, texels }] },
   ];
 }

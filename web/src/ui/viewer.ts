@@ -113,7 +113,7 @@ export class Viewer {
     };
     this.#link = link;
     painter.onFrame = (shown) => this.#frameDrawn(shown);
-    this.#session = new Session(base, token, {
+    this.#session = new Session(base, token, painter.hasSingles, {
       onState: (connection) => this.#connection(connection),
       onWelcome: (welcome) => this.#welcome(welcome),
       onControl: (message) => this.#control(message),

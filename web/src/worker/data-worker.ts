@@ -31,13 +31,13 @@ scope.onmessage = async ({ data }) => {
       return send({ epoch, type: "closed", reason: `a part of this page: ${error}` });
     return send({ epoch, type: "unreadable", by: "browser", why: "it does not run WebAssembly" });
   }
-  if (asked === data) socket = open(data.url, data.epoch);
+  if (asked === data) socket = open(data.url, data.epoch, data.hasSingles);
 };
 
-function open(url: string, epoch: number): WebSocket {
+function open(url: string, epoch: number, hasSingles: boolean): WebSocket {
   const opened = new WebSocket(url);
   opened.binaryType = "arraybuffer";
-  const joiner = new BrickJoiner();
+  const joiner = new BrickJoiner(hasSingles);
   let received = 0;
   const giveUp = setTimeout(() => {
     if (socket !== opened) return;
@@ -85,9 +85,9 @@ function deliver(bytes: Uint8Array, joiner: BrickJoiner, epoch: number, arrival:
   const message = parseBulk(bytes);
   if (message === null) return;
   const { header } = message;
-  const sendBoxes = ({ message: { header, level, bits, size, lo, hi }, boxes }: Joined) => {
+  const sendBoxes = ({ message: { header, level, bits, size, lo, hi }, asSingles, boxes }: Joined) => {
     const buffers = boxes.flatMap((b) => [b.samples.buffer, b.ranges.min.buffer, b.ranges.max.buffer]);
-    sendPart({ type: "bricks", header, level, bits, size, lo, hi, boxes }, buffers);
+    sendPart({ type: "bricks", header, level, bits, size, lo, hi, asSingles, boxes }, buffers);
   };
   const torn = joiner.hear(header);
   if (torn) sendBoxes(torn);

@@ -3,7 +3,8 @@ import type { BulkHeader, KeyView, SegmentKey, TileList } from "../wire/index";
 
 /** From the page to a worker. */
 export type ToWorker =
-  | { readonly type: "open"; readonly url: string; readonly epoch: number }
+  /** `hasSingles`: the page draws from textures of 32-bit floats. */
+  | { readonly type: "open"; readonly url: string; readonly epoch: number; readonly hasSingles: boolean }
   | { readonly type: "close" };
 
 export interface BricksPart {
@@ -14,6 +15,8 @@ export interface BricksPart {
   readonly size: readonly [number, number, number];
   readonly lo: number;
   readonly hi: number;
+  /** Samples are 32-bit floats; half floats otherwise. */
+  readonly asSingles: boolean;
   readonly boxes: readonly BoxOfBricks[];
 }
 

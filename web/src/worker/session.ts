@@ -75,6 +75,7 @@ const VIEW_INTERVAL_MS = 34;
 export class Session {
   readonly #base: URL;
   readonly #token: string;
+  readonly #hasSingles: boolean;
   readonly #events: SessionEvents;
   #socket: WebSocket | null = null;
   #workers: Worker[] = [];
@@ -93,10 +94,11 @@ export class Session {
     onLost: () => this.#lose(NO_ANSWER),
   });
 
-  /** `base`: the page's URL; the sockets are beside it. */
-  constructor(base: URL, token: string, events: SessionEvents) {
+  /** `base`: the page's URL; the sockets are beside it. `hasSingles`: the page draws from textures of 32-bit floats. */
+  constructor(base: URL, token: string, hasSingles: boolean, events: SessionEvents) {
     this.#base = base;
     this.#token = token;
+    this.#hasSingles = hasSingles;
     this.#events = events;
   }
 
@@ -187,7 +189,8 @@ export class Session {
     this.#startWorkers(welcome.groups);
     this.#workers.forEach((worker, group) => {
       const url = this.#url("data", { session: welcome.session, group: String(group) });
-      worker.postMessage({ type: "open", url, epoch: this.#epoch } satisfies ToWorker);
+      const hasSingles = this.#hasSingles;
+      worker.postMessage({ type: "open", url, epoch: this.#epoch, hasSingles } satisfies ToWorker);
     });
   }
 

@@ -95,10 +95,16 @@ describe("bricks", () => {
     hi: 4,
     bricks,
   });
+  /** Of samples of 16 bits, whose codes differ as these do. */
+  const wideFrame = (codes: readonly number[]) => {
+    const differences = codes.map((code, i) => ((code - (codes[i - 1] ?? 0)) << 16) >> 16);
+    const symbols = differences.map((d) => (d < 0 ? -2 * d - 1 : 2 * d));
+    return rawFrame([0, ...symbols.map((symbol) => symbol & 255), ...symbols.map((symbol) => symbol >> 8)]);
+  };
   const values = (box: BoxOfBricks) => [...box.samples].map(numberFromHalf);
 
   test("codes become values normalised over the set's range, code 0 no data", () => {
-    const [box] = new BrickJoiner().join(message([{ ...brick, frame: rawFrame([0, 2, 3, 2, 0]) }])).boxes;
+    const [box] = new BrickJoiner(false).join(message([{ ...brick, frame: rawFrame([0, 2, 3, 2, 0]) }])).boxes;
     expect(values(box)).toEqual([0.25, 0.5, NO_DATA, NO_DATA]);
     const level = new LevelRanges(box.size);
     level.merge(box.ranges);
@@ -106,10 +112,28 @@ describe("bricks", () => {
   });
 
   test("a box of bricks without bytes is constant", () => {
-    const [box] = new BrickJoiner().join(message([brick])).boxes;
+    const [box] = new BrickJoiner(false).join(message([brick])).boxes;
     expect([values(box), box.lost]).toEqual([[0.25, 0.25, 0.25, 0.25], []]);
-    const [empty] = new BrickJoiner().join(message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }])).boxes;
+    const [empty] = new BrickJoiner(false).join(
+      message([{ ...brick, valueLo: Number.NaN, valueHi: Number.NaN }]),
+    ).boxes;
     expect(values(empty)).toEqual([NO_DATA, NO_DATA, NO_DATA, NO_DATA]);
+  });
+
+  test("codes of 16 bits become 32-bit floats, which tell all of them apart, where the page draws from these", () => {
+    const wide = {
+      ...message([{ ...brick, valueLo: 0, valueHi: 4, frame: wideFrame([60_000, 60_001, 65_535, 0]) }]),
+      bits: 16,
+    };
+    const { asSingles, boxes } = new BrickJoiner(true).join(wide);
+    const share = (code: number) => Math.fround(Math.fround(code - 1) * Math.fround(1 / 65534));
+    expect([asSingles, ...boxes[0].samples]).toEqual([true, share(60_000), share(60_001), 1, NO_DATA]);
+    const halves = new BrickJoiner(false).join(wide);
+    expect([halves.asSingles, halves.boxes[0].samples[0]]).toEqual([false, halves.boxes[0].samples[1]]);
+    for (const other of [message([brick]), { ...wide, size: [512, 512, 512] as const }])
+      expect(new BrickJoiner(true).join(other).boxes[0].samples).toBeInstanceOf(Uint16Array);
+    const [empty] = new BrickJoiner(true).join({ ...wide, bricks: [{ ...brick, valueLo: Number.NaN }] }).boxes;
+    expect([...empty.samples]).toEqual([NO_DATA, NO_DATA, NO_DATA, NO_DATA]);
   });
 
   // In code c, counted from 1, sample c of the box.
@@ -125,7 +149,7 @@ describe("bricks", () => {
   const nextSet = { ...message([]).header, set: 2 };
 
   test("bricks are put together row by row, whenever and in whatever order they come", () => {
-    const joiner = new BrickJoiner();
+    const joiner = new BrickJoiner(false);
     expect(joiner.join(message([parts[3], parts[0]], false)).boxes).toEqual([]);
     expect(joiner.join(message([parts[1]], false)).boxes).toEqual([]);
     const [box] = joiner.join(message([parts[2]], false)).boxes;
@@ -134,14 +158,14 @@ describe("bricks", () => {
   });
 
   test("rows of bricks that are lost are told from values and from no data", () => {
-    const joiner = new BrickJoiner();
+    const joiner = new BrickJoiner(false);
     const [box] = joiner.join(message([parts[0], parts[2], parts[3]])).boxes;
     expect([values(box), box.lost]).toEqual([torn, [1]]);
     expect(joiner.hear(nextSet)).toBeNull();
   });
 
   test("where the last message of a set is lost, the next set of the step tells what is torn", () => {
-    const joiner = new BrickJoiner();
+    const joiner = new BrickJoiner(false);
     const begun = message([parts[0], parts[2], parts[3]], false);
     expect(joiner.join(begun).boxes).toEqual([]);
     expect(joiner.hear(begun.header)).toBeNull();
@@ -152,7 +176,7 @@ describe("bricks", () => {
   });
 
   test("what was begun of a set is dropped where another step is sent in place of the rest", () => {
-    const joiner = new BrickJoiner();
+    const joiner = new BrickJoiner(false);
     joiner.join(message([parts[0], parts[2], parts[3]], false));
     expect(joiner.hear({ ...nextSet, step: 1 })).toBeNull();
     const [box] = joiner.join({ ...message([parts[1]]), header: { ...nextSet, step: 1, completes: true } }).boxes;

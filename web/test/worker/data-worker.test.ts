@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 const ask = (data: ToWorker) => scope.onmessage?.({ data });
-const open = (epoch: number) => ask({ type: "open", url: "ws://127.0.0.1/data", epoch });
+const open = (epoch: number) => ask({ type: "open", url: "ws://127.0.0.1/data", epoch, hasSingles: true });
 
 test("a connection that does not open is given up, and that is told", async () => {
   await open(7);

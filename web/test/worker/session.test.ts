@@ -83,7 +83,7 @@ function begin(): Lost[] {
 }
 
 function start(onState: (state: ConnectionState) => void): void {
-  const session = new Session(new URL("http://127.0.0.1:7420/"), "t", {
+  const session = new Session(new URL("http://127.0.0.1:7420/"), "t", true, {
     onState,
     onWelcome: () => {},
     onControl: () => {},
