@@ -52,7 +52,7 @@ pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use undisturbed::Undisturbed;
 pub use url::{RippUrl, UrlError};
-pub use visapult_ripp::control::Transport;
+pub use visapult_ripp::control::{MOST_LANES, Transport};
 pub use visapult_ripp::division;
 pub use visapult_ripp::memory::{Memory, TooLittle};
 pub use visapult_ripp::outbox::Mode;

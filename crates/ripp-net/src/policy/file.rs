@@ -12,7 +12,7 @@ use visapult_ripp::memory::Memory;
 use super::network::Network;
 use super::{Policy, Rule, Ruling};
 use crate::private::{self, PrivateError};
-use crate::units::{parse_memory, parse_rate};
+use crate::units::{check_mtu, parse_memory, parse_rate, parse_transport};
 
 const KEYS: &str = "to, most_send, most_receive, dedicated, transport, mtu and memory";
 
@@ -175,21 +175,11 @@ impl Reader<'_> {
     }
 
     fn transport(&self, text: &Spanned<String>) -> Result<Option<Transport>, PolicyError> {
-        match text.get_ref().as_str() {
-            "auto" => Ok(None),
-            "udp" => Ok(Some(Transport::Udp)),
-            "tcp" => Ok(Some(Transport::Tcp)),
-            other => {
-                let fault = format!("transport: {other:?} is unknown: allowed are \"udp\", \"tcp\" and \"auto\"");
-                Err(self.fault(text.span().start, fault))
-            }
-        }
+        parse_transport(text.get_ref()).map_err(|fault| self.fault(text.span().start, format!("transport: {fault}")))
     }
 
     fn mtu(&self, mtu: &Spanned<i64>) -> Result<u16, PolicyError> {
-        let fits = u16::try_from(*mtu.get_ref()).ok().filter(|mtu| (1_200..=9_000).contains(mtu));
-        let fault = || format!("mtu: {} is out of bounds: allowed are 1200 to 9000 bytes", mtu.get_ref());
-        fits.ok_or_else(|| self.fault(mtu.span().start, fault()))
+        check_mtu(*mtu.get_ref()).map_err(|fault| self.fault(mtu.span().start, format!("mtu: {fault}")))
     }
 
     fn memory(&self, text: &Spanned<String>) -> Result<Memory, PolicyError> {
