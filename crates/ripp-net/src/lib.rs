@@ -47,7 +47,7 @@ pub use session::{
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
-pub use text::system_reason;
+pub use text::{line_of, system_reason};
 pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use undisturbed::Undisturbed;
