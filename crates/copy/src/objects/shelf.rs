@@ -74,7 +74,7 @@ impl Shelf {
                 Fault::Stopped => CopyError::Stopped,
                 fault => {
                     let why = store.why(&fault);
-                    CopyError::Here(format!("{url}: what is there cannot be told (--no-resume does not look): {why}"))
+                    CopyError::Here(format!("{url}: what is there cannot be told (a copy without resume does not look): {why}"))
                 }
             })?;
         }

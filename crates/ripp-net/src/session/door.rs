@@ -221,7 +221,7 @@ impl Door {
             (None, _) if !(members.is_empty() && clients.members.is_empty()) => Err(WRONG_TOKEN.to_owned()),
             (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
-                Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
+                Err(format!("your certificate is not known there; it is to be started with trust {fingerprint}"))
             }
             (None, None) => {
                 Err("only known certificates are admitted, and you showed none; leave the token away from \
@@ -334,14 +334,14 @@ fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Re
     let wanted = match wanted {
         Some(Word::Unknown(word)) => {
             let word = printable(word);
-            return Err(format!("it does not know the transport `{word}`; dial with --transport auto, or update it"));
+            return Err(format!("it does not know the transport `{word}`; dial with transport auto, or update it"));
         }
         Some(Word::Known(known)) => Some(*known),
         None => None,
     };
     match (wanted, allowed) {
-        (Some(Tcp), Some(Udp)) => Err(format!("{DATAGRAMS_ONLY}; dial with --transport auto")),
-        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
+        (Some(Tcp), Some(Udp)) => Err(format!("{DATAGRAMS_ONLY}; dial with transport auto")),
+        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with transport auto".to_owned()),
         _ => Ok(wanted),
     }
 }
