@@ -16,6 +16,7 @@ mod fingerprint;
 mod identity;
 mod kept;
 mod kept_token;
+mod lock;
 mod own_host;
 pub mod perf;
 mod policy;

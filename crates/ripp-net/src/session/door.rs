@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,11 @@ use super::listen::ListenerOptions;
 use super::path::{Known, Reached};
 use super::refused::Refusals;
 use super::setup::{self, ANSWER_PATIENCE};
-use super::shared::{BEGAN, Shared, lock};
+use super::shared::{BEGAN, Shared};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlError, ControlLink, ControlListener, Shown};
+use crate::lock::{lock, unpoisoned};
 use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
@@ -210,7 +211,7 @@ impl Door {
         let ListenerOptions { token, clients, .. } = self.options.as_ref();
         let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
         let is_told = |token: &Token| told.as_ref().is_some_and(|told| token.matches(told.as_bytes()));
-        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        let members = unpoisoned(self.members.read());
         if let Some(member) = members.iter().find(|member| is_told(&member.token)) {
             return Ok(Some(member.clone()));
         }
