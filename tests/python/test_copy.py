@@ -74,7 +74,7 @@ def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tm
     folder, url = shared
     make_tree(folder / "run", 9, 50, 3 * MEBI)
     with sharing(tmp_path / "b", "--write") as unwilling:
-        assert_one_clear_line(copy(f"{url}/run", unwilling.url).stderr, "does not fetch from 127.0.0.1", "--fetch 127.0.0.1")
+        assert_one_clear_line(copy(f"{url}/run", unwilling.url).stderr, "does not fetch from 127.0.0.1", "with fetch 127.0.0.1")
     with sharing(tmp_path / "c", "--write", "--fetch", "127.0.0.1") as share:
         done = copy(f"{url}/run", share.url)
         assert (done.code, done.stderr) == (0, "")
@@ -182,7 +182,7 @@ def test_where_the_rate_limits_a_copy_that_is_told_whichever_end_gives(tmp_path:
         ("{here}/none", "{url}", ["none: there is no such file"]),
         ("{forged}", "{here}", ["the token is wrong"]),
         ("ripp://127.0.0.1:1/x", "{here}", ["Connection refused"]),
-        ("{url}/a", "{url}/b", ["--fetch 127.0.0.1"]),
+        ("{url}/a", "{url}/b", ["with fetch 127.0.0.1"]),
         ("{url}", "{url}", ["cannot be copied into itself"]),
         ("{here}", "{here}/x/y", ["cannot be copied into itself"]),
         ("{url}", "/dev/null/x", ["/dev/null"]),
@@ -354,7 +354,7 @@ def test_what_has_no_name_is_no_place(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_share_is_read_only_unless_it_is_to_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with sharing(tmp_path / "shared", "--read-only") as share:
-        assert_one_clear_line(copy(tmp_path / "file", share.url).stderr, "read-only", "--write")
+        assert_one_clear_line(copy(tmp_path / "file", share.url).stderr, "read-only", "with write")
         [entry] = share.copies()
         assert (entry["what"], entry["files"]) == ("put", 0) and "read-only" in entry["result"]
     both = run("share", tmp_path, "--read-only", "--write", check=False)
@@ -415,7 +415,7 @@ def test_sources_of_one_name_do_not_delete_each_other(tmp_path: Path) -> None:
     for sources in (["one/run", "two/run"], ["one/run/.", "two/run"], ["one/run/.", "two/run/."]):
         ended = run("copy", *(f"{tmp_path}/{source}" for source in sources), tmp_path / "there", "--delete", check=False)
         assert ended.returncode == 2
-        assert_one_clear_line(ended.stderr, "--delete", "a place of its own")
+        assert_one_clear_line(ended.stderr, "with delete", "a place of its own")
     assert not (tmp_path / "there").exists()
 
 

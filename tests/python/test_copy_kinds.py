@@ -80,7 +80,7 @@ def test_what_is_of_another_kind_gives_way_where_deleting_is_wished_for(way: str
         assert refused.code == 3, refused
         for path in CHANGED:
             [line] = [line for line in refused.stderr.splitlines() if path in line]
-            assert "or have it deleted with --delete" in line
+            assert "or copy with delete" in line
         assert contents_of(target) == contents
 
         before = tree_of(target)

@@ -148,7 +148,7 @@ def test_an_unknown_client_is_told_what_would_admit_it() -> None:
     own = Process([*PERF, "identity"]).end(SOON).stdout.strip()
     server = Process([*PERF, "serve", "--trust", "A" * 43, "--bind", "127.0.0.1:0"])
     try:
-        assert_refused(server.read_line(), f"--trust {own}")
+        assert_refused(server.read_line(), f"started with trust {own}")
     finally:
         server.stop()
 

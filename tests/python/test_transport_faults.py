@@ -359,7 +359,7 @@ def udp_blocked_on_a_long_way() -> None:
 def udp_insisted_on_where_it_is_blocked() -> None:
     with link(*PATH.split(), "--block", "udp") as up:
         _server, url = up.serve()
-        assert_one_error(up.send(url, "--bytes", "1MB", "--transport", "udp").end(SOON), "UDP", "--transport")
+        assert_one_error(up.send(url, "--bytes", "1MB", "--transport", "udp").end(SOON), "UDP", "transport auto")
 
 
 def _cut(change: str) -> tuple[Ended, Ended]:

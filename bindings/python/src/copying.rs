@@ -15,8 +15,8 @@ use visapult_copy::{
     Alike, CopyError as Ended, CopyOptions, Delete, Endpoint, Event, Headway, Pace, Patterns, Progress, Report, Span,
     Tally, Wish, copy as copy_now,
 };
-use visapult_ripp_net::units::parse_rate;
-use visapult_ripp_net::{Lanes, Options, Rate, Transport, Undisturbed, with_kept_token};
+use visapult_ripp_net::units::{parse_rate, parse_transport};
+use visapult_ripp_net::{Lanes, MOST_LANES, Options, Rate, Undisturbed, with_kept_token};
 
 use crate::failure::{CallError, CopyError, given};
 use crate::part::Part;
@@ -269,18 +269,11 @@ fn session(rate: Option<Speed>, lanes: Option<u16>, local: &[String], transport:
         text.parse::<IpAddr>().map_err(|_| CallError::new_err(format!("local: {text:?} is no address of this machine")))
     });
     let local = local.collect::<PyResult<Vec<_>>>()?;
-    if let Some(lanes) = lanes.filter(|lanes| !(1..=64).contains(lanes)) {
-        return Err(CallError::new_err(format!("lanes: {lanes} is out of bounds: 1 to 64")));
+    if let Some(lanes) = lanes.filter(|lanes| !(1..=MOST_LANES).contains(lanes)) {
+        return Err(CallError::new_err(format!("lanes: {lanes} is out of bounds: 1 to {MOST_LANES}")));
     }
     let lanes = lanes.map_or_else(|| Lanes::over(&local), Lanes::Exactly);
-    let transport = match transport {
-        "auto" => None,
-        "udp" => Some(Transport::Udp),
-        "tcp" => Some(Transport::Tcp),
-        other => {
-            return Err(CallError::new_err(format!("transport {other:?} is none of \"auto\", \"udp\" and \"tcp\"")));
-        }
-    };
+    let transport = parse_transport(transport).map_err(|why| CallError::new_err(format!("transport: {why}")))?;
     let mut options = Options { lanes, local, transport, ..Options::default() };
     if let Some(bps) = rate.map(Speed::bps).transpose()? {
         // Where the other end sends, it is the most that we let it send.

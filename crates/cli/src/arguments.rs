@@ -4,6 +4,7 @@ mod backend;
 mod copy;
 mod doctor;
 mod listen;
+mod path;
 mod perf;
 mod serve;
 mod trace;

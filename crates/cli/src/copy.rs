@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use visapult_copy::{
     Alike, CopyError, Delete, Endpoint, Event, ManifestWriter, Pace, Patterns, Progress, Report, Wish, copy, size,
 };
-use visapult_ripp_net::{Lanes, Options, Rate};
 
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
@@ -85,8 +84,6 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         }
     }
     let manifest = options.manifest.clone().map(Manifest::create).transpose()?;
-    // Where the other end sends, a fixed rate is the most that we let it send.
-    let most_receive_bps = if let Rate::Fixed(bps) = options.rate { bps } else { 0 };
     let wanted = visapult_copy::CopyOptions {
         only: Patterns {
             include: options.include.clone(),
@@ -106,14 +103,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             unsynced: options.no_sync,
         },
         unmatched: options.delete_unmatched,
-        session: Options {
-            rate: options.rate,
-            most_receive_bps,
-            lanes: options.lanes.map_or_else(|| Lanes::over(&options.local), Lanes::Exactly),
-            local: options.local.clone(),
-            transport: options.transport.transport(),
-            ..Options::default()
-        },
+        session: options.path.session(true),
         detach: options.detach,
         weight: options.weight,
         retry: options.retry,

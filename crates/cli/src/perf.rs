@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use visapult_ripp_net::perf::{self, Amount, Progress, Report, Request};
 use visapult_ripp_net::{
-    Authorities, Clients, Identity, Lanes, Listener, ListenerOptions, Mode, Options, Rate, Service, Session, Token,
-    Transport, Trust, user_folder,
+    Authorities, Clients, Identity, Listener, ListenerOptions, Mode, Options, Service, Session, Token, Transport,
+    Trust, user_folder,
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
@@ -250,22 +250,12 @@ fn why_nothing(report: &Report, mode: Mode) -> String {
 }
 
 fn dial(options: &PerfSendOptions, amount: Amount) -> Result<Session> {
-    // Where the other end sends, a fixed rate is the most that we let it send.
-    let most_receive_bps = match options.rate {
-        Rate::Fixed(bps) if options.reverse => bps,
-        _ => 0,
-    };
     let session = Options {
-        rate: options.rate,
-        most_receive_bps,
-        lanes: options.lanes.map_or_else(|| Lanes::over(&options.local), Lanes::Exactly),
-        local: options.local.clone(),
         mtu: options.mtu.0,
-        transport: options.transport.transport(),
         memory: options.memory,
         service: Some(PERF),
         request: Request::new(amount, options.mode, options.reverse).to_text(),
-        ..Options::default()
+        ..options.path.session(options.reverse)
     };
     let trust = trust(options)?;
     let shows = options.identity.is_some() || options.url.token.is_none() && !matches!(trust, Trust::InsecureLoopback);

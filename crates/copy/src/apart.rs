@@ -47,9 +47,9 @@ fn tell_apart(sources: &[Endpoint], is_deleted: bool) -> Result<(), CopyError> {
     let twice = names.iter().enumerate().find_map(|(at, name)| names[..at].contains(name).then_some(name.as_ref()?));
     let what = match twice {
         _ if is_deleted && names.len() > 1 && names.contains(&None) => {
-            "what is in one source would be deleted for not being in another: with --delete,".to_owned()
+            "what is in one source would be deleted for not being in another: with delete,".to_owned()
         }
-        Some(name) if is_deleted => format!("two sources are called {}: with --delete,", shown(Path::new(name))),
+        Some(name) if is_deleted => format!("two sources are called {}: with delete,", shown(Path::new(name))),
         Some(name) => {
             format!("two sources are called {}, and one would take the place of the other:", shown(Path::new(name)))
         }
@@ -64,7 +64,7 @@ fn check_kept(source: &Path, targets: &[PathBuf]) -> Result<(), CopyError> {
     target.map_or(Ok(()), |target| {
         let (source, target) = (named(source), named(target));
         Err(misfit(format!(
-            "{source} lies in {target}, where --delete would delete it: copy to another place, or without --delete"
+            "{source} lies in {target}, where delete would remove it: copy to another place, or without delete"
         )))
     })
 }

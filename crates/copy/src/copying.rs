@@ -157,10 +157,10 @@ fn unmatched(only: &Patterns, tally: &Tally) -> Option<String> {
     let (include, exclude) = (only.include.join(" "), only.exclude.join(" "));
     match (include.is_empty(), exclude.is_empty()) {
         (true, true) => None,
-        (true, false) => Some(format!("--exclude {exclude} leaves no file of the sources")),
-        (false, true) => Some(format!("no file of the sources matches --include {include}")),
+        (true, false) => Some(format!("exclude {exclude} leaves no file of the sources")),
+        (false, true) => Some(format!("no file of the sources matches include {include}")),
         (false, false) => {
-            Some(format!("no file of the sources that --exclude {exclude} leaves matches --include {include}"))
+            Some(format!("no file of the sources that exclude {exclude} leaves matches include {include}"))
         }
     }
 }

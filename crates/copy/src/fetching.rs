@@ -1,13 +1,14 @@
 //! Copies that a share fetches from another, for somebody who may leave meanwhile: what is under way, and what came of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use visapult_objects::cut;
 
 use crate::error::CopyError;
+use crate::lock::lock;
 use crate::report::{Event, Progress};
 use crate::words::{Differing, FetchState, MOST_WHY, Word};
 
@@ -98,13 +99,13 @@ impl Fetches {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Fetch>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.all)
     }
 }
 
 impl Fetch {
     fn state(&self) -> MutexGuard<'_, FetchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -112,7 +113,7 @@ impl Fetch {
     }
 
     fn notice(&self) -> MutexGuard<'_, Option<(Instant, String)>> {
-        self.notice.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.notice)
     }
 
     fn told_last(&self) -> Option<String> {

@@ -26,6 +26,7 @@ mod hashing;
 mod hours;
 mod landing;
 mod listing;
+mod lock;
 mod log;
 mod manifest;
 mod memory;

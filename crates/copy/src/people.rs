@@ -18,8 +18,6 @@ use crate::error::CopyError;
 use crate::hours::{Hours, Moment};
 use crate::names::shown;
 
-const MOST_BYTES: u64 = 1 << 20;
-
 /// Who may do what.
 #[derive(Debug)]
 pub(crate) struct People {
@@ -76,11 +74,6 @@ impl People {
             cause => CopyError::Here(cause.to_string()),
         })?;
         let text = text.ok_or_else(|| CopyError::at(file, &ErrorKind::NotFound.into()))?;
-        if text.len() as u64 > MOST_BYTES {
-            return Err(CopyError::Here(format!("{}: is larger than 1 MiB", shown(file))));
-        }
-        let no_text = |_| CopyError::Here(format!("{}: is no text in UTF-8", shown(file)));
-        let text = String::from_utf8(text).map_err(no_text)?;
         let text = Text { file, text: &text };
         let plan = text.plan()?;
         let mut opener = Opener::new(&text, share, shared);

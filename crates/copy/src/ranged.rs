@@ -6,13 +6,14 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use visapult_ripp_net::Sink;
 
 use crate::error::is_full;
+use crate::lock::lock;
 use crate::log::{Log, Origin};
 use crate::partial::{Partial, Place, open, regular};
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
@@ -109,7 +110,7 @@ impl RangedFile {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Ranges that are missing, as first and end.
@@ -186,7 +187,7 @@ impl RangedFile {
 
     /// A system tells only once that the disk has lost something: whoever asks after that is told here.
     fn sync_content(&self) -> io::Result<()> {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = lock(&self.lost);
         if let Some(cause) = *lost {
             return Err(io::Error::from_raw_os_error(cause));
         }

@@ -137,7 +137,7 @@ impl Root {
         let wrong = |cause: io::Error| match CopyError::at(path, &cause) {
             // No shell has looked at it.
             CopyError::Here(why) if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) => {
-                CopyError::Here(format!("{why}; a pattern goes with --include, beside the URL of its folder"))
+                CopyError::Here(format!("{why}; a pattern goes with include, beside the URL of its folder"))
             }
             why => why,
         };

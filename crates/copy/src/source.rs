@@ -6,7 +6,7 @@ use std::ops;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use blake3::Hash;
@@ -18,6 +18,7 @@ use visapult_ripp_net::Source;
 
 use crate::hashing::hash;
 use crate::listing::Mtime;
+use crate::lock::lock;
 use crate::ranges::{Extents, Range};
 use crate::root::{Base, Root};
 
@@ -149,7 +150,7 @@ impl SourceFile {
 
     /// The next stretch of data of a file that begins, or goes on, before `end`.
     fn data(&self, file: &File, at: u64, end: u64) -> rustix::io::Result<Option<ops::Range<u64>>> {
-        let mut known = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.data);
         if !known.contains(&at) {
             let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
                 Ok(start) if start < end => start,

@@ -16,11 +16,12 @@ use crate::config::BackEndConfig;
 use crate::crew::Crew;
 use crate::error::PipelineError;
 use crate::flow::{FlowHelm, FlowSource, Watch};
+use crate::lock::lock;
 use crate::memory::ShownCoarser;
 use crate::opening::{Opened, open_fitting};
 use crate::predictions::Predictions;
 use crate::session::{ControlSink, Right, Session, SessionShared};
-use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
+use crate::step_store::{LoadedStep, StepKey, StepStore};
 use crate::wire::{FieldName, PROTOCOL_VERSION, SourceShape, Welcome};
 
 /// Most data connections a page is asked to open.

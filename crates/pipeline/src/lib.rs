@@ -14,6 +14,7 @@ pub mod flow;
 mod glance;
 mod info;
 mod keyframes;
+mod lock;
 mod making;
 mod memory;
 mod opening;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crate::step_store::lock;
+use crate::lock::lock;
 
 /// The latest of what was made, by what it depends on. What is being made stays, however much else is asked for meanwhile.
 ///

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -20,6 +20,7 @@ use crate::device::{Device, SharedGpu, StepDevice};
 use crate::error::PipelineError;
 use crate::glance::Glance;
 use crate::keyframes::Keyframes;
+use crate::lock::lock;
 use crate::memory;
 use crate::split::{COARSEST_EDGE, fitting_split, split};
 use crate::stages::at_pe;
@@ -336,8 +337,4 @@ impl StepStore {
         known.extend(widened.map(|range| (field, range)));
         widened
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

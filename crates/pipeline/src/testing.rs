@@ -12,8 +12,9 @@ use visapult_volume_io::{ReadRequest, Scale, Source, SourceError, SourceInfo};
 use crate::defaults::Defaults;
 use crate::device::{SharedGpu, StepDevice};
 use crate::keyframes::Keyframes;
+use crate::lock::lock;
 use crate::statistics::count;
-use crate::step_store::{LoadedStep, StepKey, lock};
+use crate::step_store::{LoadedStep, StepKey};
 use crate::wire::{ProxyChoice, View};
 
 /// A small ramp.

@@ -2,7 +2,6 @@
 //! without its token, that and the fingerprint are taken from there.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +13,6 @@ use crate::url::{RippUrl, SCHEME, UrlError};
 
 /// In the user's configuration folder: a URL in each line, as its listener printed it.
 const FILE: &str = "urls";
-const MOST_BYTES: usize = 1 << 20;
 
 /// Why nothing can be taken from the file. Never says what stands in it.
 #[derive(Debug, Error)]
@@ -22,12 +20,6 @@ pub enum KeptError {
     /// The system does not give it, or other users could have read the tokens.
     #[error(transparent)]
     Private(#[from] PrivateError),
-    /// Nobody keeps so many.
-    #[error("{path} is larger than 1 MiB: a URL in each line is all that belongs there")]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
     /// A line with something else.
     #[error("{path} line {line}: {cause}")]
     NoUrl {
@@ -109,12 +101,7 @@ impl<'a> Bare<'a> {
 
 /// The URLs of the file; none if it is not there.
 fn read(path: &Path) -> Result<Vec<RippUrl>, KeptError> {
-    let Some(text) = private::read_ours(path)? else { return Ok(Vec::new()) };
-    if text.len() > MOST_BYTES {
-        return Err(KeptError::TooLarge { path: path.to_owned() });
-    }
-    let no_text = |cause| PrivateError::Keep { path: path.to_owned(), cause: io::Error::other(cause) };
-    let text = String::from_utf8(text).map_err(no_text)?;
+    let Some(text) = private::read_our_text(path)? else { return Ok(Vec::new()) };
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with('#'));
     // Where a policy names people, a share prints a name before each URL.
     let urls = lines.filter_map(|(line, number)| Some((line.split_whitespace().next_back()?, number)));
@@ -193,7 +180,7 @@ mod tests {
         let told = read(&path).unwrap_err().to_string();
         assert!(told.contains("urls line 2: ") && !told.contains("SECRET"), "{told}");
         write(&"#\n".repeat(1 << 20));
-        assert!(matches!(read(&path), Err(KeptError::TooLarge { .. })));
+        assert!(matches!(read(&path), Err(KeptError::Private(PrivateError::TooLarge { .. }))));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("mode 640): run chmod 600"));
     }

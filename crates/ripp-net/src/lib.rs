@@ -16,6 +16,7 @@ mod fingerprint;
 mod identity;
 mod kept;
 mod kept_token;
+mod lock;
 mod own_host;
 pub mod perf;
 mod policy;
@@ -47,12 +48,12 @@ pub use session::{
 pub use socket::{
     Batch, Datagram, Datagrams, Ecn, LaneSocket, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, SendOutcome, Waker,
 };
-pub use text::system_reason;
+pub use text::{line_of, system_reason};
 pub use token::{Token, TokenError};
 pub use trust::{Authorities, Clients, Member, Trust, TrustError};
 pub use undisturbed::Undisturbed;
 pub use url::{RippUrl, UrlError};
-pub use visapult_ripp::control::Transport;
+pub use visapult_ripp::control::{MOST_LANES, Transport};
 pub use visapult_ripp::division;
 pub use visapult_ripp::memory::{Memory, TooLittle};
 pub use visapult_ripp::outbox::Mode;

@@ -16,7 +16,7 @@ const OPEN: u32 = 0o077;
 const OPEN_TO_WRITE: u32 = 0o022;
 const OPEN_TO_GROUP: u32 = 0o020;
 /// A chain of certificates and a key are a few kilobytes, and so are rules.
-pub(crate) const MAX_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// Why a private file or folder cannot be believed, or had.
 #[derive(Debug, Error)]
@@ -55,6 +55,18 @@ pub enum PrivateError {
         /// Its owner's number.
         owner: u32,
     },
+    /// Nobody has so much to keep there.
+    #[error("{path} is larger than 1 MiB, and so nothing that is read here: shorten it, or name another")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is in another encoding, or no text.
+    #[error("{path} is no text in UTF-8: write it so, or name another")]
+    NoText {
+        /// The file.
+        path: PathBuf,
+    },
     /// Somebody else put it there.
     #[error("{path} belongs to user {owner}, not to us: remove it, or name another")]
     Foreign {
@@ -75,27 +87,25 @@ impl PrivateError {
     }
 }
 
-/// What stands in a file that its owner alone may read; `None` if there is no such file. No more of it is read than 1 MiB and a byte.
-///
-/// # Errors
-/// [`PrivateError::TooOpen`] and [`PrivateError::Keep`].
-pub fn read(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
-    opened(path)?.map(|(file, _)| content(path, file)).transpose()
-}
-
-/// The same, where the file has to be ours, too.
+/// What stands in a file that is ours, and that we alone may read; `None` if there is no such file.
 pub(crate) fn read_ours(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
-    let Some((file, found)) = opened(path)? else { return Ok(None) };
+    let Some((file, found)) = found(path)? else { return Ok(None) };
+    check(path, &found)?;
     check_ours(path, &found)?;
     content(path, file).map(Some)
 }
 
+/// The same as text.
+pub(crate) fn read_our_text(path: &Path) -> Result<Option<String>, PrivateError> {
+    read_ours(path)?.map(|content| text(path, content)).transpose()
+}
+
 /// What stands in a file of rules, which we or root have written, and nobody else may write; `None` if there is no such file. A group whose number is
-/// that of the owner is the owner's own, as many systems make one for each user. No more of it is read than 1 MiB and a byte.
+/// that of the owner is the owner's own, as many systems make one for each user.
 ///
 /// # Errors
-/// [`PrivateError::OpenRules`], [`PrivateError::ForeignRules`] and [`PrivateError::Keep`].
-pub fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
+/// [`PrivateError`], [`PrivateError::Keep`] among them where the system does not give it.
+pub fn read_rules(path: &Path) -> Result<Option<String>, PrivateError> {
     let Some((file, found)) = found(path)? else { return Ok(None) };
     let is_open = if found.gid() == found.uid() { OPEN_TO_WRITE & !OPEN_TO_GROUP } else { OPEN_TO_WRITE };
     if found.mode() & is_open != 0 {
@@ -104,7 +114,7 @@ pub fn read_rules(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
     if found.uid() != 0 && !is_ours(&found) {
         return Err(PrivateError::ForeignRules { path: path.to_owned(), owner: found.uid() });
     }
-    content(path, file).map(Some)
+    text(path, content(path, file)?).map(Some)
 }
 
 /// Refuses a file or folder that others may read, or change.
@@ -145,12 +155,6 @@ pub fn make_folder(folder: &Path) -> Result<(), PrivateError> {
     check_ours(folder, &found)
 }
 
-fn opened(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
-    let opened = found(path)?;
-    opened.iter().try_for_each(|(_, found)| check(path, found))?;
-    Ok(opened)
-}
-
 /// The file, and what it is once it is open.
 fn found(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
     let keep = PrivateError::keep(path);
@@ -163,10 +167,16 @@ fn found(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
     Ok(Some((file, found)))
 }
 
+/// No more of it is read than 1 MiB and a byte.
 fn content(path: &Path, file: File) -> Result<Vec<u8>, PrivateError> {
-    let mut text = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut text).map_err(PrivateError::keep(path))?;
-    Ok(text)
+    let mut content = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut content).map_err(PrivateError::keep(path))?;
+    let is_read = content.len() as u64 <= MAX_BYTES;
+    if is_read { Ok(content) } else { Err(PrivateError::TooLarge { path: path.to_owned() }) }
+}
+
+fn text(path: &Path, content: Vec<u8>) -> Result<String, PrivateError> {
+    String::from_utf8(content).map_err(|_| PrivateError::NoText { path: path.to_owned() })
 }
 
 fn refuse(path: &Path, found: &Metadata, forbidden: u32) -> Result<(), PrivateError> {
@@ -212,7 +222,7 @@ mod tests {
     fn rules_that_others_may_write_are_refused_with_the_cure() {
         for mode in [0o600, 0o644, 0o444] {
             let (_folder, path) = rules(mode);
-            assert_eq!(read_rules(&path).unwrap().unwrap(), b"x", "{mode:o}");
+            assert_eq!(read_rules(&path).unwrap().unwrap(), "x", "{mode:o}");
         }
         for mode in [0o602, 0o666, 0o777] {
             let (_folder, path) = rules(mode);
@@ -230,6 +240,20 @@ mod tests {
         if found.uid() == 0 && chown(&path, None, Some(12_345)).is_ok() {
             assert!(matches!(read_rules(&path), Err(PrivateError::OpenRules { mode: 0o664, .. })));
         }
+    }
+
+    #[test]
+    fn what_is_too_large_or_no_text_is_refused() {
+        let (_folder, path) = rules(0o600);
+        fs::write(&path, vec![b'#'; 1 << 20]).unwrap();
+        assert!(read_rules(&path).is_ok() && read_our_text(&path).is_ok());
+        fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
+        assert!(matches!(read_rules(&path), Err(PrivateError::TooLarge { .. })));
+        assert!(matches!(read_ours(&path), Err(PrivateError::TooLarge { .. })));
+        fs::write(&path, b"caf\xe9").unwrap();
+        assert!(matches!(read_rules(&path), Err(PrivateError::NoText { .. })));
+        assert!(matches!(read_our_text(&path), Err(PrivateError::NoText { .. })));
+        assert_eq!(read_ours(&path).unwrap().unwrap(), b"caf\xe9");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What another computer says, before anybody reads it; and what the system says, as people understand it.
+//! What another computer says, before anybody reads it; what the system says, as people understand it; and where something stands in a text.
 
 use std::io;
 
@@ -9,6 +9,12 @@ use rustix::process::{Resource, getrlimit};
 pub(crate) fn printable(said: &str) -> String {
     const MOST: usize = 500;
     said.chars().take(MOST).map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
+}
+
+/// The line, from 1, in which the byte at this offset of `text` stands.
+#[must_use]
+pub fn line_of(text: &str, at: usize) -> usize {
+    1 + text.bytes().take(at).filter(|&byte| byte == b'\n').count()
 }
 
 /// The system's reason, and what to do about it where it is no lack of file descriptors.
@@ -31,4 +37,15 @@ pub fn system_reason(cause: &io::Error) -> String {
     format!(
         "the process may have {most} files and connections open (ulimit -n), which are too few: start it after ulimit -n 4096"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        let text = "a\nb\n";
+        assert_eq!([0, 1, 2, 4, 9].map(|at| line_of(text, at)), [1, 1, 2, 3, 3]);
+    }
 }

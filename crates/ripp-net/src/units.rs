@@ -1,9 +1,14 @@
-//! Rates, sizes and memory as people write them, on the command line and in files, and the prefixes with which they read them.
+//! Rates, sizes, memory and transports as people write them, on the command line and in files, and the prefixes with which they read them.
 
+use std::ops::RangeInclusive;
+
+use visapult_ripp::control::Transport;
 use visapult_ripp::memory::Memory;
 
 /// A rate below this that has no unit has lost it.
 const LEAST_BARE: u64 = 10_000;
+/// Bytes that the largest IP packet may have.
+const MTUS: RangeInclusive<u16> = 1_200..=9_000;
 
 /// Bits per second: `950M`, `10Gbit`, `1.5G`, `300 Mbit/s`.
 ///
@@ -64,6 +69,44 @@ pub fn parse_memory(text: &str) -> Result<Memory, String> {
     Memory::new(parse_bytes(text)?).map_err(|cause| cause.to_string())
 }
 
+/// The largest IP packet in bytes; none of `auto`, which probes the path.
+///
+/// # Errors
+/// What was expected instead.
+pub fn parse_mtu(text: &str) -> Result<Option<u16>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let bytes = text.parse().map_err(|_| format!("{text:?} is no number: write auto, or {}", mtus()))?;
+    check_mtu(bytes).map(Some)
+}
+
+/// The same as a number.
+///
+/// # Errors
+/// Those that are allowed.
+pub fn check_mtu(bytes: i64) -> Result<u16, String> {
+    let mtu = u16::try_from(bytes).ok().filter(|mtu| MTUS.contains(mtu));
+    mtu.ok_or_else(|| format!("{bytes} is out of bounds: allowed are {}", mtus()))
+}
+
+fn mtus() -> String {
+    format!("{} to {} bytes", MTUS.start(), MTUS.end())
+}
+
+/// How data moves; none of `auto`, which tries all.
+///
+/// # Errors
+/// What is allowed.
+pub fn parse_transport(text: &str) -> Result<Option<Transport>, String> {
+    match text {
+        "auto" => Ok(None),
+        "udp" => Ok(Some(Transport::Udp)),
+        "tcp" => Ok(Some(Transport::Tcp)),
+        other => Err(format!("{other:?} is unknown: allowed are \"udp\", \"tcp\" and \"auto\"")),
+    }
+}
+
 /// A number with the largest decimal prefix that leaves 1 of it at least: `(2.5, "G")` of 2.5e9. What has none is below 1000.
 #[must_use]
 pub fn prefixed(value: f64) -> (f64, &'static str) {
@@ -117,6 +160,18 @@ mod tests {
         let forgotten = parse_rate(" 950 ").unwrap_err();
         assert_eq!(forgotten, "950 would be bits per second: write 950M for megabits, or 950bit/s if that is meant");
         assert!(parse_rate("9999").is_err() && parse_rate("1.5").is_err());
+    }
+
+    #[test]
+    fn a_packet_has_1200_to_9000_bytes() {
+        assert_eq!(
+            (parse_mtu("auto"), parse_mtu("1200"), parse_mtu("9000")),
+            (Ok(None), Ok(Some(1_200)), Ok(Some(9_000)))
+        );
+        for wrong in ["", "1199", "9001", "-1500", "67036", "1500B", "AUTO"] {
+            let why = parse_mtu(wrong).unwrap_err();
+            assert!(why.contains("1200 to 9000 bytes"), "{wrong}: {why}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use visapult_ripp_net::Mode;
 use visapult_ripp_net::units::parse_rate;
 
 use super::listen::{parse_address, parse_host};
-use super::perf::parse_mode;
+use super::path::parse_mode;
 use super::{PageOptions, SplitOptions};
 use crate::whole::growing_file;
 

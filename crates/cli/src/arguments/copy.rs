@@ -1,17 +1,16 @@
 //! The command lines of `visapult share`, `visapult copy` and `visapult verify`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use visapult_copy::{Endpoint, FieldPart, Rounding, Samples, Span, Steps};
-use visapult_ripp_net::Rate;
 use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::{ListenOptions, parse_address};
-use super::perf::{TransportName, parse_choice};
+use super::path::PathOptions;
 use crate::whole::growing_file;
 
 const COPY_HELP: &str = "\
@@ -188,23 +187,11 @@ pub(crate) struct CopyOptions {
     /// Write the hash of every file there, as `b3sum --check` and `visapult verify` read it; `-` prints it.
     #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     pub(crate) manifest: Option<PathBuf>,
-    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; where the other end sends, the
-    /// most that it may.
-    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
-    pub(crate) rate: Rate,
+    #[command(flatten)]
+    pub(crate) path: PathOptions,
     /// Where a share that was started with --rate has several copies: as many times as much of it as a copy of weight 1.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) weight: u32,
-    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local; without that one, and more where a processor core
-    /// is what limits it].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) lanes: Option<u16>,
-    /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
-    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
-    pub(crate) local: Vec<IpAddr>,
-    /// How data moves; `auto` tries datagrams, then streams.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) transport: TransportName,
     /// From one share into another: leave when it has begun; `visapult fetches` tells how it stands.
     #[arg(long, conflicts_with_all = ["dry_run", "manifest"])]
     pub(crate) detach: bool,

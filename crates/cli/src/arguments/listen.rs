@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use visapult_ripp_net::{Rate, RippUrl, UrlError};
 
-use super::perf::parse_choice;
+use super::path::parse_choice;
 
 /// How others reach what is offered, how fast, and how long.
 #[derive(Debug, Args)]

@@ -4,11 +4,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
-use visapult_ripp_net::units::{parse_bytes, parse_memory, parse_rate};
-use visapult_ripp_net::{Fingerprint, Memory, Mode, Rate, RippUrl, Transport};
+use clap::{Args, Subcommand};
+use visapult_ripp_net::units::{parse_bytes, parse_memory, parse_mtu, parse_rate};
+use visapult_ripp_net::{Fingerprint, Memory, Mode, Rate, RippUrl};
 
 use super::listen::{parse_address, parse_host};
+use super::path::{OrAuto, PathOptions, parse_choice, parse_mode};
 
 const LEAST_TIME: Duration = Duration::from_millis(100);
 const DAY: Duration = Duration::from_secs(86_400);
@@ -82,10 +83,8 @@ pub(crate) struct PerfServeOptions {
 pub(crate) struct PerfSendOptions {
     /// What `perf serve` printed; without its token (ripp://host:port/perf) where all of it is a line of ~/.config/visapult/urls.
     pub(crate) url: RippUrl,
-    /// Bits of IP packets per second on a path of your own (950M, 10Gbit), or `auto`, which finds and shares it; with --reverse, the most
-    /// that the other end may send.
-    #[arg(long, value_name = "RATE", default_value = "auto", value_parser = parse_choice)]
-    pub(crate) rate: Rate,
+    #[command(flatten)]
+    pub(crate) path: PathOptions,
     /// What is promised: reliable, lossy, or deadline=200ms.
     #[arg(long, value_name = "MODE", default_value = "reliable", value_parser = parse_mode)]
     pub(crate) mode: Mode,
@@ -95,13 +94,6 @@ pub(crate) struct PerfSendOptions {
     /// How long to send [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
-    /// Lanes: UDP sockets, each with threads of its own [default: one for each address of --local; without that one, and more where a processor core
-    /// is what limits it].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(crate) lanes: Option<u16>,
-    /// Addresses of this machine that lanes are spread over, such as 10.0.0.7,10.1.0.7.
-    #[arg(long, value_name = "ADDR", value_delimiter = ',')]
-    pub(crate) local: Vec<IpAddr>,
     /// PEM file with a certificate and key to show to the listener [default: this user's own where the URL has no token].
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
@@ -109,11 +101,8 @@ pub(crate) struct PerfSendOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
     /// Largest IP packet in bytes, in either direction, or `auto`, which probes the path.
-    #[arg(long, value_name = "MTU", default_value = "auto", value_parser = parse_mtu)]
-    pub(crate) mtu: Mtu,
-    /// How data moves; `auto` tries datagrams, then streams.
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) transport: TransportName,
+    #[arg(long, value_name = "MTU", default_value = "auto", value_parser = |text: &str| parse_mtu(text).map(OrAuto))]
+    pub(crate) mtu: OrAuto<u16>,
     /// The most memory that the session takes for what the other end makes it keep and for its own records, 32MiB at least [default: 384MiB].
     #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) memory: Option<Memory>,
@@ -125,59 +114,7 @@ pub(crate) struct PerfSendOptions {
     pub(crate) json: Option<PathBuf>,
 }
 
-/// Largest IP packet, if it is given.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mtu(pub(crate) Option<u16>);
-
-/// How data moves.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TransportName {
-    /// Datagrams if they come through, else streams.
-    Auto,
-    /// Datagrams.
-    Udp,
-    /// Streams of TLS.
-    Tcp,
-}
-
-impl TransportName {
-    pub(crate) const fn transport(self) -> Option<Transport> {
-        match self {
-            Self::Auto => None,
-            Self::Udp => Some(Transport::Udp),
-            Self::Tcp => Some(Transport::Tcp),
-        }
-    }
-}
-
-pub(super) fn parse_choice(text: &str) -> Result<Rate, String> {
-    if text == "auto" { Ok(Rate::Auto { most_bps: None }) } else { parse_rate(text).map(Rate::Fixed) }
-}
-
 fn parse_time(text: &str) -> Result<Duration, String> {
     let time = humantime::parse_duration(text).map_err(|cause| format!("no time: {cause}; write 10s or 500ms"))?;
     if (LEAST_TIME..=DAY).contains(&time) { Ok(time) } else { Err("a time is 100ms to 1day".to_owned()) }
-}
-
-fn parse_deadline(text: &str) -> Result<Mode, String> {
-    let time = humantime::parse_duration(text).map_err(|cause| format!("deadline: {cause}; write deadline=200ms"))?;
-    let fits = (Duration::from_millis(1)..=DAY).contains(&time);
-    if fits { Ok(Mode::Deadline(time)) } else { Err("a deadline is 1ms to 1day".to_owned()) }
-}
-
-pub(super) fn parse_mode(text: &str) -> Result<Mode, String> {
-    match text.split_once('=') {
-        None if text == "reliable" => Ok(Mode::Reliable),
-        None if text == "lossy" => Ok(Mode::Lossy),
-        Some(("deadline", time)) => parse_deadline(time),
-        _ => Err("expected reliable, lossy or deadline=200ms".to_owned()),
-    }
-}
-
-fn parse_mtu(text: &str) -> Result<Mtu, String> {
-    if text == "auto" {
-        return Ok(Mtu(None));
-    }
-    let mtu = text.parse().ok().filter(|mtu| (1_200..=9_000).contains(mtu));
-    mtu.map(|mtu| Mtu(Some(mtu))).ok_or_else(|| "expected auto, or 1200 to 9000 bytes".to_owned())
 }

@@ -1,7 +1,9 @@
 //! Batches of chunks that were made, until others take their place: what is listed now is wanted soon.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::lock::lock;
 
 /// Bytes that are kept, beside the latest batches.
 const MOST_BYTES: usize = 128 << 20;
@@ -19,7 +21,7 @@ pub(super) struct Kept(Mutex<VecDeque<(Key, Chunks)>>);
 
 impl Kept {
     pub(super) fn find(&self, key: Key) -> Option<Chunks> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         let at = kept.iter().position(|(other, _)| *other == key)?;
         // The last is the one that was wanted last.
         let found = kept.remove(at)?;
@@ -29,7 +31,7 @@ impl Kept {
     }
 
     pub(super) fn keep(&self, key: Key, chunks: &Chunks) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.0);
         kept.push_back((key, Arc::clone(chunks)));
         let bytes = |chunks: &[Arc<[u8]>]| chunks.iter().map(|chunk| chunk.len()).sum::<usize>();
         let mut total: usize = kept.iter().map(|(_, chunks)| bytes(chunks)).sum();

@@ -16,7 +16,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use blake3::Hash;
 use cap_std::fs::Dir;
@@ -33,6 +33,7 @@ pub use self::part::{FieldPart, Rounding, Samples, Steps};
 pub(crate) use self::walk::FieldWalk;
 use crate::error::{CopyError, reason};
 use crate::listing::Mtime;
+use crate::lock::lock;
 use crate::source::CHANGED;
 use crate::walk::mtime;
 
@@ -132,7 +133,7 @@ impl FieldTree {
         if let Some(chunks) = self.kept.find((array.number, batch)) {
             return Ok(chunks);
         }
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.turn);
         // Who waited for their turn may find that it was made meanwhile.
         if let Some(chunks) = self.kept.find((array.number, batch)) {
             return Ok(chunks);

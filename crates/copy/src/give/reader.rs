@@ -1,7 +1,6 @@
 //! Reads small files into bundles, and files of any size for their hashes.
 
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -12,6 +11,7 @@ use super::stored;
 use crate::bundle::{Builder, Item};
 use crate::error::reason;
 use crate::listing::MOST_WHOLE;
+use crate::lock::lock;
 use crate::ranges::{Range, RangeName};
 use crate::source::{ReadTime, SourceFile};
 
@@ -56,7 +56,7 @@ pub(super) struct Bundle {
 pub(super) fn run(jobs: &Mutex<Receiver<Job>>, done: &Sender<Read>, time: &ReadTime, over: &AtomicBool) {
     let mut content = Vec::new();
     loop {
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let job = lock(jobs).recv();
         let read = match job {
             Err(_) => return,
             Ok(Job::Bundle { files, is_asked }) => {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use visapult_objects::{Fault, ObjectUrl, SENDING_PATIENCE, key_of, location};
 use super::store::{Store, Told};
 use crate::error::CopyError;
 use crate::listing::{MOST_DEPTH, Mtime};
+use crate::lock::lock;
 use crate::names::Name;
 use crate::ranges::{RangeHash, count, file_hash, range};
 use crate::wish::{Delete, Wish};
@@ -74,7 +75,9 @@ impl Shelf {
                 Fault::Stopped => CopyError::Stopped,
                 fault => {
                     let why = store.why(&fault);
-                    CopyError::Here(format!("{url}: what is there cannot be told (--no-resume does not look): {why}"))
+                    CopyError::Here(format!(
+                        "{url}: what is there cannot be told (a copy without resume does not look): {why}"
+                    ))
                 }
             })?;
         }
@@ -136,11 +139,11 @@ impl Shelf {
     }
 
     pub(super) fn begun(&self) -> MutexGuard<'_, HashMap<path::Path, MultipartId>> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.begun)
     }
 
     fn unread(&self) -> MutexGuard<'_, HashSet<path::Path>> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.unread)
     }
 
     pub(super) fn location(&self, path: &Path) -> Result<path::Path, Fault> {

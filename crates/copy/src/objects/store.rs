@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use visapult_objects::{At, Connection, Fault, ObjectUrl, PATIENCE, location};
 
 use crate::error::CopyError;
 use crate::listing::Mtime;
+use crate::lock::lock;
 
 /// What is told of an object, as far as copies want to know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +246,7 @@ impl Store {
             let found =
                 self.connection.objects().get_opts(&location, GetOptions { range, ..GetOptions::default() }).await?;
             if let Some(version) = &found.meta.e_tag {
-                let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut versions = lock(&self.versions);
                 if versions.entry(location.clone()).or_insert_with(|| version.clone()) != version {
                     return Err(Fault::Changed);
                 }
@@ -274,7 +275,7 @@ impl Store {
         part: Range<u64>,
         over: &AtomicBool,
     ) -> Result<Vec<u8>, Fault> {
-        let mut passing = self.passing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passing = lock(&self.passing);
         let before = passing.take().filter(|passing| passing.at <= part.start);
         let work = async {
             let mut now = match before {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
 use object_store::multipart::{MultipartStore, PartId};
@@ -13,6 +13,7 @@ use visapult_objects::Fault;
 use visapult_ripp_net::{MemorySink, Sink};
 
 use super::shelf::{Shelf, attributes};
+use crate::lock::lock;
 use crate::log::Origin;
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 
@@ -50,7 +51,7 @@ impl Upload {
     }
 
     fn parts(&self) -> MutexGuard<'_, BTreeMap<u64, (RangeHash, Part)>> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.parts)
     }
 
     /// A range that is still missing.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
+use visapult_ripp_net::line_of;
 use visapult_ripp_net::units::parse_rate;
 
 use crate::error::CopyError;
@@ -149,7 +150,7 @@ impl Text<'_> {
 
     /// What is wrong, with its file and line.
     pub(crate) fn fault(&self, at: usize, why: &str) -> CopyError {
-        let line = 1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count();
+        let line = line_of(self.text, at);
         CopyError::Here(format!("{} line {line}: {why}", shown(self.file)))
     }
 }

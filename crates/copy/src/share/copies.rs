@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use visapult_ripp_net::Session;
 
 use super::POLL;
 use super::link::Portion;
+use crate::lock::lock;
 use crate::request::LAST_PATIENCE;
 
 /// The session of a dialler that is back ends within this time.
@@ -42,7 +43,7 @@ pub(super) struct Copies(Mutex<HashMap<Job, Arc<Copy>>>);
 impl Copies {
     /// None begins or ends while they are looked at.
     pub(super) fn look(&self) -> MutexGuard<'_, HashMap<Job, Arc<Copy>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Takes a copy in; one that is `alone` only if none of the same person is under way. A dialler that is back takes the place of its earlier session.

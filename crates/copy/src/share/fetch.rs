@@ -51,7 +51,8 @@ impl Share {
         let may_read = self.place(session, Right::Read, &path).is_ok();
         if !self.fetches.may_dial(&from.host) {
             let host = &from.host;
-            let why = format!("this share does not fetch from {host}; whoever shares it has to say --fetch {host}");
+            let why =
+                format!("this share does not fetch from {host}; whoever shares it has to share it with fetch {host}");
             return Err(CopyError::Here(why));
         }
         if from.fingerprint.is_none() || from.token.is_none() {

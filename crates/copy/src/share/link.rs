@@ -1,11 +1,12 @@
 //! The link of a share: where its rate is bounded, its copies divide that among them, each way for itself.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::Share;
 use super::copies::Copy;
+use crate::lock::lock;
 use crate::request::Verb;
 use crate::weights::{Claim, MOST_WEIGHT, Meter, divide};
 
@@ -65,7 +66,7 @@ impl Share {
     fn claim(&self, copy: &Copy) -> Claim {
         let person_weight = self.rights.weight(&copy.session);
         let bytes = copy.carried();
-        let mut state = copy.portion.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&copy.portion.state);
         let used_bps = state.0.rate_bps(Instant::now(), bytes);
         let who = copy.session.member().map(ToOwned::to_owned);
         Claim { who, person_weight, weight: copy.portion.weight, used_bps, may_bps: state.1 }
@@ -83,7 +84,7 @@ impl Copy {
     }
 
     fn allow(&self, may_bps: f64) {
-        self.portion.state.lock().unwrap_or_else(PoisonError::into_inner).1 = may_bps;
+        lock(&self.portion.state).1 = may_bps;
         let bps = (may_bps as u64).max(1);
         match self.portion.way {
             Way::Out => self.session.limit(bps, 0),

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use cap_std::fs::Dir;
@@ -12,6 +12,7 @@ use super::copies::Copy;
 use super::rights::Rights;
 use super::{Share, ShareEvent};
 use crate::error::CopyError;
+use crate::lock::lock;
 use crate::people::People;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -93,7 +94,7 @@ impl Policy {
     }
 
     fn look(&self) -> MutexGuard<'_, Read> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.read)
     }
 }
 

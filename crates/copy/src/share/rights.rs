@@ -60,7 +60,7 @@ impl Share {
         if wish.delete != Delete::Nothing
             && let Err(why) = self.place(session, Right::Read, path)
         {
-            return Err(CopyError::Here(format!("--delete tells what is there, and {why}")));
+            return Err(CopyError::Here(format!("delete tells what is there, and {why}")));
         }
         Ok((dir, rest))
     }
@@ -75,7 +75,7 @@ impl Share {
         let own_name = || last_name(&self.path).or_else(|| Name::new(self.name.as_bytes()));
         match (&self.rights, session.member()) {
             (Rights::Url { write: false }, _) if right == Right::Write => {
-                Err(CopyError::Here("the share is read-only; whoever shares it has to say --write".to_owned()))
+                Err(CopyError::Here("the share is read-only; whoever shares it has to share it with write".to_owned()))
             }
             (Rights::Url { .. }, _) => Ok((Arc::clone(&self.dir), own_name(), path)),
             (Rights::People(policy), Some(name)) => {

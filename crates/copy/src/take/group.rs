@@ -46,7 +46,7 @@ impl Taking<'_> {
         {
             let what = if self.knows { other } else { "what lies there".to_owned() };
             return Err(CopyError::Here(format!(
-                "{what} is not of this part, and would be taken for one of its arrays: copy with --delete, or to another name"
+                "{what} is not of this part, and would be taken for one of its arrays: copy with delete, or to another name"
             )));
         }
         self.group = Some(Group::default());

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
 use cap_std::fs::Dir;
@@ -14,6 +14,7 @@ use crate::bundle::{self, Item};
 use crate::error::{is_full, reason};
 use crate::hashing::hash;
 use crate::landing::Ground;
+use crate::lock::lock;
 use crate::log::Origin;
 use crate::memory::CountedMemory;
 use crate::names::Name;
@@ -218,7 +219,7 @@ fn work(jobs: &Mutex<Receiver<Job>>, done: &Sender<Done>, over: &AtomicBool, mut
 }
 
 fn next(jobs: &Mutex<Receiver<Job>>) -> Result<Job, RecvError> {
-    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv()
+    lock(jobs).recv()
 }
 
 /// Opens folders; files that follow one another mostly lie in the same.

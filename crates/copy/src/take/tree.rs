@@ -40,7 +40,7 @@ const A_FOLDER: &str = "a folder has its name";
 const NO_FILE: &str = "something that is no file has its name";
 
 /// What is to be done about something that has the name of something of another kind.
-pub(crate) const IN_WAY: &str = "remove that, or have it deleted with --delete";
+pub(crate) const IN_WAY: &str = "remove that, or copy with delete";
 
 /// What is to become of an entry.
 #[derive(Debug)]

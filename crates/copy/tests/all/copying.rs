@@ -191,7 +191,7 @@ fn what_cannot_be_had_is_told_and_the_rest_is_copied() {
         let (none, _) = run(&options(&[&format!("{url}/none")], text(target.path())));
         assert!(none.unwrap_err().to_string().ends_with("none: there is no such file or folder"));
         let (pattern, _) = run(&options(&[&format!("{url}/tree/*.h5")], text(target.path())));
-        assert!(pattern.unwrap_err().to_string().contains("; a pattern goes with --include"));
+        assert!(pattern.unwrap_err().to_string().contains("; a pattern goes with include"));
         let (put, _) = run(&options(&[text(&tree)], url));
         assert!(put.unwrap_err().to_string().contains("read-only"));
         let token = url.split('@').next().unwrap();
@@ -240,8 +240,8 @@ fn what_is_copied_is_not_deleted_for_where_it_lies() {
         assert_eq!(events, []);
     };
     let data = at("data");
-    refused(&[text(&at("data/run/."))], text(&data), "where --delete would delete it");
-    refused(&[text(&at("data/run/keep")), text(&at("data/keep/run"))], text(&data), "where --delete would delete it");
+    refused(&[text(&at("data/run/."))], text(&data), "where delete would remove it");
+    refused(&[text(&at("data/run/keep")), text(&at("data/keep/run"))], text(&data), "where delete would remove it");
     symlink(at("data/run"), at("link")).unwrap();
     refused(&[&format!("{}/.", text(&at("link")))], text(&data), "data/run lies in");
     fs::remove_file(at("link")).unwrap();
@@ -342,10 +342,10 @@ fn patterns_that_let_nothing_through_are_told() {
     fs::write(source.path().join("run/a.h5"), b"a").unwrap();
     shared(source.path(), false, |url| {
         for (source, include, exclude, told) in [
-            (text(&source.path().join("run")), "*.hdf", "", Some("no file of the sources matches --include *.hdf")),
-            (&format!("{url}/run"), "*.hdf", "", Some("no file of the sources matches --include *.hdf")),
-            (url, "*.h5", "run", Some("no file of the sources that --exclude run leaves matches --include *.h5")),
-            (url, "", "*", Some("--exclude * leaves no file of the sources")),
+            (text(&source.path().join("run")), "*.hdf", "", Some("no file of the sources matches include *.hdf")),
+            (&format!("{url}/run"), "*.hdf", "", Some("no file of the sources matches include *.hdf")),
+            (url, "*.h5", "run", Some("no file of the sources that exclude run leaves matches include *.h5")),
+            (url, "", "*", Some("exclude * leaves no file of the sources")),
             (url, "*.h5", "", None),
             // What is there already matches, too.
             (url, "*.h5", "", None),

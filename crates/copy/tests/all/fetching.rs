@@ -25,7 +25,7 @@ fn one_share_fetches_from_another() {
             let forged = from.replacen(token, "ripp://AAAAAAAAAAAAAAAAAAAAAA", 1);
             let why = refused(&forged, to);
             assert!(why.contains("the token is wrong") && !why.contains("AAAAAAAAAA"), "{why}");
-            assert!(refused(&from.replacen("127.0.0.1", "localhost", 1), to).contains("--fetch localhost"));
+            assert!(refused(&from.replacen("127.0.0.1", "localhost", 1), to).contains("with fetch localhost"));
             assert!(refused(from.split('#').next().unwrap(), to).contains("whole URL"));
             assert!(refused(&format!("{from}/none"), to).contains("no such file"));
             // Who means to leave is told, too, what cannot be had at all.

@@ -134,7 +134,7 @@ fn another_part_is_not_mixed_with_what_lies_there() {
     fs::create_dir(to.join("notes")).unwrap();
     let mut other = part(&source("q"), &to);
     let refused = run(&other).0.unwrap_err().to_string();
-    assert!(refused.starts_with("p is not of this part") && refused.contains("--delete"), "{refused}");
+    assert!(refused.starts_with("p is not of this part") && refused.contains("copy with delete"), "{refused}");
     assert!(fs::read(to.join("zarr.json")).unwrap() == document && !to.join("q").exists());
     other.wish.delete = Delete::InFolders;
     assert_eq!(run(&other).0.unwrap().tally.deleted, 2);

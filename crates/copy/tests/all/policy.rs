@@ -84,7 +84,7 @@ fn who_may_only_write_learns_of_nothing_that_they_do_not_name() {
                 outcome.unwrap();
             } else {
                 let why = outcome.unwrap_err().to_string();
-                let told = "--delete tells what is there, and grace may not read in here, only runs; ask Ada";
+                let told = "delete tells what is there, and grace may not read in here, only runs; ask Ada";
                 assert!(why.ends_with(told) && events.is_empty(), "{why} {events:?}");
             }
         }

@@ -8,7 +8,7 @@ use visapult_volume::StepIndex;
 
 use super::BackEnd;
 use crate::flow::FlowHelm;
-use crate::step_store::lock;
+use crate::lock::lock;
 
 /// How often the watcher looks whether it is still needed.
 const PERIOD: Duration = Duration::from_millis(250);

@@ -3,10 +3,10 @@
 //! Invariant: no wait is without end: it ends with its time, with the process that is waited for, and with the back end.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::step_store::lock;
+use crate::lock::{lock, unpoisoned};
 
 /// What nobody has taken for so long is not waited for any more.
 const KEPT: Duration = Duration::from_secs(120);
@@ -60,7 +60,7 @@ impl Exchange {
             if left.is_zero() || parts.is_over || parts.gone.contains(&from) {
                 return None;
             }
-            parts = self.changed.wait_timeout(parts, left).unwrap_or_else(PoisonError::into_inner).0;
+            parts = unpoisoned(self.changed.wait_timeout(parts, left)).0;
         }
     }
 }

@@ -20,9 +20,10 @@ use crate::back_end::rendering_threads;
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::flow::ClockOfBackEnd;
+use crate::lock::lock;
 use crate::making::encode_own;
 use crate::statistics::count;
-use crate::step_store::{LoadedStep, StepKey, StepStore, lock};
+use crate::step_store::{LoadedStep, StepKey, StepStore};
 
 /// The hand, once its source is open; none where it could not be opened.
 type Opened = Arc<OnceLock<Option<Hand>>>;

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) use step::{CrewStep, all_bricks, counts_of, in_words, range_of};
 
 use crate::error::PipelineError;
 use crate::flow::Receiver;
-use crate::step_store::lock;
+use crate::lock::{lock, unpoisoned};
 
 /// Where the system tells what this machine is called.
 const MACHINE: &str = "/proc/sys/kernel/hostname";
@@ -169,7 +169,7 @@ impl Crew {
         }
         self.be_over();
         lock(&self.asked).clear();
-        let comm = self.comm.write().unwrap_or_else(PoisonError::into_inner).take();
+        let comm = unpoisoned(self.comm.write()).take();
         drop(comm);
     }
 
@@ -267,7 +267,7 @@ impl Crew {
     }
 
     fn with<R>(&self, work: impl FnOnce(&Comm) -> Result<R, CommError>) -> Result<R, CommError> {
-        let comm = self.comm.read().unwrap_or_else(PoisonError::into_inner);
+        let comm = unpoisoned(self.comm.read());
         comm.as_ref().map_or(Err(CommError::Left { rank: self.rank }), work)
     }
 

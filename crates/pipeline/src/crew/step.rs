@@ -20,8 +20,9 @@ use super::parts::Part;
 use super::slabs::SlabPlan;
 use super::{Crew, Membership};
 use crate::error::PipelineError;
+use crate::lock::lock;
 use crate::statistics::Counts;
-use crate::step_store::{StepKey, lock};
+use crate::step_store::StepKey;
 
 /// Hands that are there and have not all answered within this time are left out.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,7 +11,7 @@ use super::BACK_END;
 use super::messages::{FlowError, MOST_DOORS};
 use super::shared::Shared;
 use super::subscriber::Subscriber;
-use crate::step_store::lock;
+use crate::lock::lock;
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the back end to the next.

@@ -20,7 +20,7 @@ use super::messages::{FlowError, check_name, check_unit};
 use super::shared::Shared;
 use super::steering::{Parameter, Steering};
 use super::steering_log;
-use crate::step_store::lock;
+use crate::lock::lock;
 
 /// How long a program that waits for back ends does at a time.
 const WAIT_SLICE: Duration = Duration::from_secs(1);

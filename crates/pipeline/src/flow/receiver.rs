@@ -1,7 +1,7 @@
 //! The sessions of a flow that is received: one thread each, which takes what comes and asks for more.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_st
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::state::{State, join};
-use crate::step_store::lock;
+use crate::lock::{lock, unpoisoned};
 
 /// How long a step is waited for of which nothing more comes.
 const STEP_PATIENCE: Duration = Duration::from_secs(30);
@@ -287,7 +287,7 @@ impl Receiver {
     pub(super) fn wait_for_ranks(&self, dialled: usize, limit: Duration) -> Result<(), FlowError> {
         let pending = |state: &mut State| !state.all_there() && state.trouble.is_none() && state.links.len() <= dialled;
         let waited = self.changed.wait_timeout_while(self.lock(), limit, pending);
-        let state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let state = unpoisoned(waited).0;
         if state.all_there() {
             return Ok(());
         }
@@ -304,7 +304,7 @@ impl Receiver {
     /// Whether all ranks have declared, within `limit`.
     pub(super) fn all_there_within(&self, limit: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.all_there());
-        waited.unwrap_or_else(PoisonError::into_inner).0.all_there()
+        unpoisoned(waited).0.all_there()
     }
 
     /// What is received, once all ranks have declared it.
@@ -332,7 +332,7 @@ impl Receiver {
     /// Whether there is a step to show, within `limit`; of what does not move there always is.
     pub(super) fn has_steps_within(&self, limit: Duration) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.has_steps());
-        waited.unwrap_or_else(PoisonError::into_inner).0.has_steps()
+        unpoisoned(waited).0.has_steps()
     }
 
     /// A step, waited for if it is to come.
@@ -366,7 +366,7 @@ impl Receiver {
                 let why = state.trouble.clone().unwrap_or_else(|| "nothing more of it comes".to_owned());
                 return refuse(format!("step {step} has not come within {} s: {why}", STEP_PATIENCE.as_secs()));
             }
-            state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+            state = unpoisoned(self.changed.wait_timeout(state, POLL)).0;
         }
     }
 }

@@ -16,7 +16,7 @@ use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
 use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
-use crate::step_store::lock;
+use crate::lock::lock;
 
 /// How often a paused simulation looks whether somebody is left who could resume it, and lets in the signals that are not heeded.
 const PAUSED_POLL: Duration = Duration::from_millis(200);

@@ -1,7 +1,7 @@
 //! A flow as a source: reached by dialling its publishers, or waited for.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use super::receiver::Receiver;
 use super::state::State;
 use super::{BACK_END, FIELDS};
 use crate::crew::News;
+use crate::lock::unpoisoned;
 
 const POLL: Duration = Duration::from_millis(100);
 const DIAL_AGAIN: Duration = Duration::from_secs(2);
@@ -223,7 +224,7 @@ impl Source for FlowSource {
         let state = receiver.lock();
         let pending = |state: &mut State| state.span().last <= step && !receiver.is_over();
         let waited = receiver.changed.wait_timeout_while(state, limit, pending);
-        waited.unwrap_or_else(PoisonError::into_inner).0.span().last
+        unpoisoned(waited).0.span().last
     }
 
     fn time_of(&self, step: StepIndex) -> Option<f64> {

@@ -22,8 +22,8 @@ use super::publisher::{Delivery, PublisherOptions, Wanted};
 use super::shared::Shared;
 use super::stamp::Stamp;
 use super::steering::Change;
+use crate::lock::lock;
 use crate::split::stored_boxes;
-use crate::step_store::lock;
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
 const MOST_WANTS: usize = 64;

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use visapult_render::{Camera, CodeBits, Form, LevelCoding, Prediction, bricks_keep};
@@ -17,10 +17,11 @@ use crate::back_end::BackEnd;
 use crate::defaults::Defaults;
 use crate::flow::Look;
 use crate::keyframes::Encoded;
+use crate::lock::{lock, unpoisoned};
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::predictions::Predicted;
 use crate::statistics::FieldStatistics;
-use crate::step_store::{LoadedStep, StepKey, lock};
+use crate::step_store::{LoadedStep, StepKey};
 use crate::wire::{BulkHeader, Field, Severity, View};
 
 /// Sending within this time is as good as at once.
@@ -104,10 +105,10 @@ impl Driver {
                 until = [until, at].into_iter().flatten().min();
             }
             state = match until {
-                None => shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => unpoisoned(shared.changed.wait(state)),
                 Some(at) => {
                     let limit = at.saturating_duration_since(Instant::now());
-                    shared.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0
+                    unpoisoned(shared.changed.wait_timeout(state, limit)).0
                 }
             };
         }

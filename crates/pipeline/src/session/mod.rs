@@ -22,7 +22,7 @@ use self::heading::Heading;
 use self::link::Link;
 use crate::back_end::BackEnd;
 use crate::flow::Action;
-use crate::step_store::lock;
+use crate::lock::lock;
 use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, View};
 
 /// Takes a control message for the page; false when the page is too slow to take it now.

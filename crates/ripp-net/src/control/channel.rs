@@ -2,12 +2,13 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustls::Connection;
 
 use super::error::CloseReason;
 use super::frame::FrameReader;
+use crate::lock::lock;
 
 /// Bytes read at once; also the largest TLS record.
 const READ_BYTES: usize = 16 << 10;
@@ -169,5 +170,5 @@ fn lost(cause: &io::Error) -> CloseReason {
 
 /// A panic elsewhere cannot have left the connection half changed: exporting keys does not change it.
 pub(super) fn locked(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
-    connection.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(connection)
 }

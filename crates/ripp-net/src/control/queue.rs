@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use super::error::{CloseReason, ControlError};
 use super::frame::MAX_MESSAGE_BYTES;
+use crate::lock::lock;
 use crate::socket::Waker;
 
 /// Messages that wait to be sent at most.
@@ -85,7 +86,7 @@ impl Shared {
 
     /// The next of the last messages.
     pub(super) fn take_last(&self) -> Option<Box<[u8]>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        lock(&self.last).pop_front()
     }
 
     /// A message waits no longer.
@@ -116,7 +117,7 @@ impl ControlSender {
 
     /// The same, and sends these behind what is queued, however many they are; each fits a message.
     pub(crate) fn close_after(&self, last: VecDeque<Box<[u8]>>) {
-        *self.0.shared.last.lock().unwrap_or_else(PoisonError::into_inner) = last;
+        *lock(&self.0.shared.last) = last;
         self.close();
     }
 

@@ -12,7 +12,8 @@ use visapult_ripp::memory::Memory;
 use super::network::Network;
 use super::{Policy, Rule, Ruling};
 use crate::private::{self, PrivateError};
-use crate::units::{parse_memory, parse_rate};
+use crate::text::line_of;
+use crate::units::{check_mtu, parse_memory, parse_rate, parse_transport};
 
 const KEYS: &str = "to, most_send, most_receive, dedicated, transport, mtu and memory";
 
@@ -33,9 +34,9 @@ pub enum PolicyError {
         /// The system's reason.
         cause: io::Error,
     },
-    /// Somebody else may have written it.
+    /// Somebody else may have written it, or it is no text, or too much.
     #[error(transparent)]
-    NotOurs(PrivateError),
+    Refused(PrivateError),
     /// It would lie in a home that is not there.
     #[error("the rules for paths (paths.toml) cannot be read: {0}")]
     NoHome(String),
@@ -100,17 +101,12 @@ pub(super) fn read(path: &Path) -> Result<Option<Policy>, PolicyError> {
     let unreadable = |cause| PolicyError::Unreadable { path: path.to_owned(), cause };
     let text = private::read_rules(path).map_err(|cause| match cause {
         PrivateError::Keep { cause, .. } => unreadable(cause),
-        cause => PolicyError::NotOurs(cause),
+        cause => PolicyError::Refused(cause),
     })?;
     let Some(text) = text else {
         // A link that leads nowhere is somebody's rules that are not there: they are not taken for none.
         return if path.is_symlink() { Err(unreadable(io::ErrorKind::NotFound.into())) } else { Ok(None) };
     };
-    if text.len() as u64 > private::MAX_BYTES {
-        return Err(unreadable(io::Error::new(io::ErrorKind::FileTooLarge, "more than 1 MiB")));
-    }
-    let text =
-        String::from_utf8(text).map_err(|cause| unreadable(io::Error::new(io::ErrorKind::InvalidData, cause)))?;
     parse(path, &text).map(Some)
 }
 
@@ -132,7 +128,7 @@ impl Reader<'_> {
     }
 
     fn rule(&self, rule: &Spanned<WrittenRule>) -> Result<Rule, PolicyError> {
-        let place = format!("{} line {}", self.path.display(), self.line(rule.span().start));
+        let place = format!("{} line {}", self.path.display(), line_of(self.text, rule.span().start));
         let rule = rule.get_ref();
         let transport = rule.transport.as_ref().map(|text| self.transport(text)).transpose()?.flatten();
         let ruling = Ruling {
@@ -175,21 +171,11 @@ impl Reader<'_> {
     }
 
     fn transport(&self, text: &Spanned<String>) -> Result<Option<Transport>, PolicyError> {
-        match text.get_ref().as_str() {
-            "auto" => Ok(None),
-            "udp" => Ok(Some(Transport::Udp)),
-            "tcp" => Ok(Some(Transport::Tcp)),
-            other => {
-                let fault = format!("transport: {other:?} is unknown: allowed are \"udp\", \"tcp\" and \"auto\"");
-                Err(self.fault(text.span().start, fault))
-            }
-        }
+        parse_transport(text.get_ref()).map_err(|fault| self.fault(text.span().start, format!("transport: {fault}")))
     }
 
     fn mtu(&self, mtu: &Spanned<i64>) -> Result<u16, PolicyError> {
-        let fits = u16::try_from(*mtu.get_ref()).ok().filter(|mtu| (1_200..=9_000).contains(mtu));
-        let fault = || format!("mtu: {} is out of bounds: allowed are 1200 to 9000 bytes", mtu.get_ref());
-        fits.ok_or_else(|| self.fault(mtu.span().start, fault()))
+        check_mtu(*mtu.get_ref()).map_err(|fault| self.fault(mtu.span().start, format!("mtu: {fault}")))
     }
 
     fn memory(&self, text: &Spanned<String>) -> Result<Memory, PolicyError> {
@@ -210,11 +196,7 @@ impl Reader<'_> {
     }
 
     fn fault(&self, at: usize, fault: String) -> PolicyError {
-        PolicyError::Form { path: self.path.to_owned(), line: self.line(at), fault }
-    }
-
-    fn line(&self, at: usize) -> usize {
-        1 + self.text.bytes().take(at).filter(|&byte| byte == b'\n').count()
+        PolicyError::Form { path: self.path.to_owned(), line: line_of(self.text, at), fault }
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use visapult_ripp::control::{Message, reason};
 use visapult_ripp::memory::Limits;
 
-use super::shared::lock;
 use crate::control::{ControlError, ControlSender, MESSAGE};
+use crate::lock::lock;
 
 pub(super) struct Backlog {
     control: ControlSender,

@@ -214,7 +214,7 @@ impl Watch {
             }
             Recourse::None if silence >= HOPELESS_AFTER => shared.end(Some(&format!(
                 "no datagram has come through for {} s, though the control connection lives (UDP blocked on the way?); \
-                 dial again, with --transport auto or tcp",
+                 dial again, with transport auto or tcp",
                 silence.as_secs()
             ))),
             Recourse::None => {}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,11 @@ use super::listen::ListenerOptions;
 use super::path::{Known, Reached};
 use super::refused::Refusals;
 use super::setup::{self, ANSWER_PATIENCE};
-use super::shared::{BEGAN, Shared, lock};
+use super::shared::{BEGAN, Shared};
 use super::strangers::{Stranger, Strangers};
 use super::{Options, Service, Session, SessionError};
 use crate::control::{ControlError, ControlLink, ControlListener, Shown};
+use crate::lock::{lock, unpoisoned};
 use crate::perf::{self, Answered};
 use crate::policy::{Policy, Ruling, least};
 use crate::socket::Waker;
@@ -210,7 +211,7 @@ impl Door {
         let ListenerOptions { token, clients, .. } = self.options.as_ref();
         let told = hello.token.as_deref().and_then(|told| Token::parse(told).ok());
         let is_told = |token: &Token| told.as_ref().is_some_and(|told| token.matches(told.as_bytes()));
-        let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
+        let members = unpoisoned(self.members.read());
         if let Some(member) = members.iter().find(|member| is_told(&member.token)) {
             return Ok(Some(member.clone()));
         }
@@ -221,7 +222,7 @@ impl Door {
             (None, _) if !(members.is_empty() && clients.members.is_empty()) => Err(WRONG_TOKEN.to_owned()),
             (None, _) if clients.is_empty() => Ok(None),
             (None, Some(Shown { fingerprint, .. })) => {
-                Err(format!("your certificate is not known there; it is to be started with --trust {fingerprint}"))
+                Err(format!("your certificate is not known there; it is to be started with trust {fingerprint}"))
             }
             (None, None) => {
                 Err("only known certificates are admitted, and you showed none; leave the token away from \
@@ -334,14 +335,14 @@ fn transport(wanted: Option<&Word<Transport>>, allowed: Option<Transport>) -> Re
     let wanted = match wanted {
         Some(Word::Unknown(word)) => {
             let word = printable(word);
-            return Err(format!("it does not know the transport `{word}`; dial with --transport auto, or update it"));
+            return Err(format!("it does not know the transport `{word}`; dial with transport auto, or update it"));
         }
         Some(Word::Known(known)) => Some(*known),
         None => None,
     };
     match (wanted, allowed) {
-        (Some(Tcp), Some(Udp)) => Err(format!("{DATAGRAMS_ONLY}; dial with --transport auto")),
-        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with --transport auto".to_owned()),
+        (Some(Tcp), Some(Udp)) => Err(format!("{DATAGRAMS_ONLY}; dial with transport auto")),
+        (Some(Udp), Some(Tcp)) => Err("data moves over streams only here; dial with transport auto".to_owned()),
         _ => Ok(wanted),
     }
 }

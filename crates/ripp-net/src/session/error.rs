@@ -51,7 +51,7 @@ pub enum SessionError {
     },
     /// No datagram came through, and streams were not wanted.
     #[error(
-        "no datagram comes through between here and {0} (UDP is blocked?); use --transport auto or tcp, or open UDP ports"
+        "no datagram comes through between here and {0} (UDP is blocked?); use transport auto or tcp, or open UDP ports"
     )]
     UdpBlocked(String),
     /// A socket at a local address.

@@ -19,7 +19,7 @@ use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, LEAST_DATAGRAM, TAG};
 use super::Options;
 use super::listen::ListenerOptions;
 use super::setup::ANSWER_PATIENCE;
-use super::shared::lock;
+use crate::lock::lock;
 use crate::policy::Policy;
 use crate::socket::LaneSocket;
 

@@ -17,7 +17,7 @@ use visapult_ripp::wire::{CLEAR_HEADER, LEAST_DATAGRAM, MOST_DATAGRAM, Ping, Pon
 
 use super::parts::Arrivals;
 use super::path::{ASSUMED, Known, Path, Told, largest_within};
-use super::shared::lock;
+use crate::lock::lock;
 use crate::socket::{LaneSocket, header_bytes};
 use crate::thread_clock::ThreadClock;
 

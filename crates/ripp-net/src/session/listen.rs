@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -10,11 +10,11 @@ use super::door::Door;
 use super::failures::Failures;
 use super::greeting::Greeter;
 use super::refused::{Refusals, Refused};
-use super::shared::lock;
 use super::strangers::Strangers;
 use super::{Options, Session, SessionError};
 use crate::control::{ControlListener, Greet, Security};
 use crate::identity::Identity;
+use crate::lock::{lock, unpoisoned};
 use crate::perf::Answered;
 use crate::socket::{LaneSocket, Waker};
 use crate::token::Token;
@@ -120,7 +120,7 @@ impl Listener {
 
     /// From now on these are known by tokens of their own, and nobody else. Sessions that are there go on.
     pub fn admit(&self, members: Vec<Member>) {
-        *self.members.write().unwrap_or_else(PoisonError::into_inner) = members;
+        *unpoisoned(self.members.write()) = members;
     }
 
     /// Waits for the next session; `None` when `timeout` has passed.

@@ -54,10 +54,11 @@ pub use service::Service;
 pub use statistics::{LaneStatistics, Statistics};
 pub(crate) use stream::Ack;
 
+use crate::lock::lock;
 use crate::policy::Ruling;
 use objects::Outcome;
 use setup::Begun;
-use shared::{Outbound, Shared, lock};
+use shared::{Outbound, Shared};
 
 /// One end of a session. Dropping it ends the session.
 #[derive(Debug)]

@@ -3,12 +3,13 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use thiserror::Error;
 use visapult_ripp::outbox::Mode;
 
 use super::Shared;
+use crate::lock::{lock, unpoisoned};
 
 /// Bytes to be sent. They are read once to be sent, once more for the digest of a reliable object, and again where they were lost: a source
 /// must not change while it is being sent.
@@ -227,27 +228,27 @@ pub(super) struct Outcome {
 
 impl Outcome {
     pub(super) fn set(&self, result: Result<Delivery, ObjectError>) {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(result);
+        lock(&self.result).get_or_insert(result);
         self.set.notify_all();
     }
 
     pub(super) fn wait(&self) -> Result<Delivery, ObjectError> {
-        let mut guard = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = lock(&self.result);
         loop {
             if let Some(result) = &*guard {
                 return result.clone();
             }
-            guard = self.set.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            guard = unpoisoned(self.set.wait(guard));
         }
     }
 
     fn is_set(&self) -> bool {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.result).is_some()
     }
 
     /// Bytes that arrived, once that is known.
     fn arrived(&self) -> Option<u64> {
-        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = lock(&self.result);
         result.as_ref()?.as_ref().ok().map(|delivery| delivery.arrived)
     }
 }

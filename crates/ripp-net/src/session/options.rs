@@ -35,7 +35,7 @@ impl Rate {
 /// How many lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lanes {
-    /// So many from the beginning on, 1 to 64.
+    /// So many from the beginning on, 1 to [`MOST_LANES`].
     Exactly(u16),
     /// One, and more of them, up to so many, while a processor core is what limits them.
     UpTo(u16),

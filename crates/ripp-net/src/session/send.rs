@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use visapult_ripp::flight::Region;
@@ -14,6 +14,7 @@ use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, DataHeader, LEAST_DATAGRAM,
 use super::lane::LaneLink;
 use super::objects::Source;
 use super::shared::{Out, Shared};
+use crate::lock::unpoisoned;
 use crate::socket::{Aligned, MAX_BURST_BYTES, SendOutcome};
 
 const HEAD: usize = CLEAR_HEADER + DATA_HEADER;
@@ -44,7 +45,7 @@ pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize) {
                 sending.on_settled();
                 shared.pump_out(&mut out);
                 let wait = until.since(now);
-                out = link.work.wait_timeout(out, wait).unwrap_or_else(PoisonError::into_inner).0;
+                out = unpoisoned(link.work.wait_timeout(out, wait)).0;
             }
             Turn::Ping(number, ping) => {
                 drop(out);

@@ -8,7 +8,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SendError, Sender};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ use super::place::place_held;
 use super::stream::{Pace, StreamOut, Streams};
 use super::{Options, SessionError};
 use crate::control::ControlSender;
+use crate::lock::{lock, unpoisoned};
 
 /// Times of a session count from so long before it began: datagrams may have come by then.
 const LEAD: Duration = Duration::from_secs(1);
@@ -354,7 +355,7 @@ impl Shared {
     fn wait_for(&self, enough: usize, patience: Duration) -> bool {
         let pending = |opened: &mut usize| *opened < enough && !self.is_over();
         let guard = lock(&self.opened);
-        *self.opening.wait_timeout_while(guard, patience, pending).unwrap_or_else(PoisonError::into_inner).0 >= enough
+        *unpoisoned(self.opening.wait_timeout_while(guard, patience, pending)).0 >= enough
     }
 
     /// Waits until it is over, `most` at the most; true if it is.
@@ -549,8 +550,4 @@ impl Shared {
         }
         self.pump_in(&mut incoming);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,8 +3,8 @@
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::shared::lock;
 use crate::control::{ControlLink, oldest_of_the_most};
+use crate::lock::lock;
 
 /// Links that wait to say who they are, at most.
 const MOST: usize = 64;

@@ -91,7 +91,7 @@ fn another_certificate_is_refused_with_what_would_admit_it() {
     let (client, stranger) = (self_signed(), self_signed());
     let (_listener, url) = listener(&client, None, Options::default());
     let told = refusal(&url, Some(&stranger));
-    assert!(told.contains(&format!("--trust {}", stranger.fingerprint())), "{told}");
+    assert!(told.contains(&format!("trust {}", stranger.fingerprint())), "{told}");
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn what_is_of_another_kind_is_told_where_nothing_is_to_be_deleted_or_copied() {
         };
         for (entry, what) in [folder("file", 0o755), folder("link", 0o755), file].into_iter().zip(told) {
             let Some(Err(Unplaced { why, .. })) = tree.take(entry) else { panic!("{what}") };
-            assert!(why.contains(what) && why.contains("--delete") == is_advised, "{why}");
+            assert!(why.contains(what) && why.contains("copy with delete") == is_advised, "{why}");
         }
         assert!(tree.take_in_way().is_empty());
         assert_eq!(names(dir.path()), ["file", "folder", "link"]);

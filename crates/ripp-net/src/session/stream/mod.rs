@@ -23,9 +23,10 @@ pub(super) use open::{FALLBACK_STREAMS, Opener, Reached};
 pub(super) use out::StreamOut;
 pub(super) use pace::Pace;
 
-use super::shared::{Out, Shared, lock};
+use super::shared::{Out, Shared};
 use super::{Options, SessionError};
 use crate::control::ControlLink;
+use crate::lock::lock;
 use crate::socket::Waker;
 pub(crate) use ack::Ack;
 
