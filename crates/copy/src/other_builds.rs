@@ -254,9 +254,7 @@ fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
     let (here, there) = sessions();
     say(&there, &Word::Refused { why: "not into this folder".to_owned() });
     there.end_because("not into this folder");
-    while here.is_alive() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    assert!(here.wait_ended(PATIENCE), "it goes on");
     let told = give_to(&here, &source(), "large").unwrap_err().to_string();
     assert_eq!(told, "the other end: not into this folder");
 }
