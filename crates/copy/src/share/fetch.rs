@@ -101,11 +101,11 @@ impl Share {
             let may_dial = |host: &str| self.fetches.may_dial(host);
             let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
             let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
-                let landing = Landing::within(&dir, to, *into, wish.dry_run)?.map(|landing| landing.known(may_read));
-                let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
+                let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
+                let landing = landing.map(|landing| landing.known(may_read).for_span(span.is_some()));
                 let session = striped.dial()?;
                 attempt.was_admitted = true;
-                pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, attempt, watch)
+                pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, &mut attempt.moved, watch)
             });
             is_over.store(true, Ordering::Relaxed);
             outcome
