@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use visapult_ripp_net::{Options, Session};
 
@@ -10,7 +9,7 @@ use super::audit::sources;
 use super::copies::Copy;
 use super::ends::failures;
 use super::{Audit, POLL, Share, inner};
-use crate::copying::pull;
+use crate::copying::{RETRY, pull};
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::people::Right;
@@ -19,9 +18,6 @@ use crate::report::{Event, Report, Tally};
 use crate::request::{LAST_PATIENCE, Request, Verb};
 use crate::stripes::Striped;
 use crate::words::{MOST_WHY, Word};
-
-/// How long a lost connection to the other share is dialled again.
-const RETRY: Duration = Duration::from_secs(300);
 
 impl Share {
     /// Tells whoever dialled what is fetched for them, and stops one of these.
