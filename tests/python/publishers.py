@@ -4,6 +4,7 @@ import os
 import select
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -71,6 +72,16 @@ class Running:
                 pytest.fail(f"it printed nothing; on its standard error: {self.process.communicate()[1]}")
             line += letter
         return line.decode().strip()
+
+    def error_with(self, needle: str) -> None:
+        """Waits for a line on its standard error in which this stands."""
+        assert self.process.stderr is not None
+        late = threading.Timer(PATIENCE_S, self.process.kill)
+        late.start()
+        try:
+            assert any(needle in line for line in self.process.stderr), f"it ended and said nothing of {needle!r}"
+        finally:
+            late.cancel()
 
     def go_on(self) -> None:
         """Lets one go on that reads a line."""

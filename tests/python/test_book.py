@@ -8,7 +8,6 @@ import re
 import shlex
 import subprocess
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ import doctor_pictures as pictures
 from conftest import VISAPULT
 from shares import MEBI, SOON, copy, events, noise_file, sharing, start_copy
 from test_bad_input import assert_one_clear_line
-from wan import ENVIRONMENT, RIGHT, Process, link, pause, unable
+from wan import ENVIRONMENT, RIGHT, Process, eventually, link, unable
 
 BOOK = Path(__file__).parents[2] / "docs" / "src"
 
@@ -127,21 +126,15 @@ def test_a_policy_grants_what_the_section_on_people_says(tmp_path: Path) -> None
         slow.stop()
         # A file that changes: who is new gets a URL, who is no longer named may do nothing; with a mistake, what it said before holds.
         people.write(people.policy.replace('"grace"', '"ada"'))
-        while not (line := share.said.readline()).startswith("ada "):
-            assert line, "it ended before it had read the policy again"
-        ada = line.split()[1]
+        ada = share.line_with("ada ripp://").split()[1]
         assert copy(f"{ada}/notes/2026", tmp_path / "there").code == 0
         assert_one_clear_line(copy(f"{url}/notes/2026", tmp_path / "not").stderr, "token is wrong")
         people.write(people.policy.replace("weight", "wieght"))
-        while "people.toml line 8" not in (line := share.said.readline()):
-            assert line, "it did not tell of the mistake"
-        assert "wieght" in line
+        assert "wieght" in share.line_with("people.toml line 8")
         assert copy(f"{ada}/notes/2026", tmp_path / "there").code == 0
         # It writes a line when it has seen the session end.
-        log, until = tmp_path / "copies.jsonl", time.monotonic() + SOON
-        while log.read_text().count('"who":"ada"') < 2:
-            assert time.monotonic() < until, log.read_text()
-            pause(0.02)
+        log = tmp_path / "copies.jsonl"
+        eventually("a line of each copy", lambda: log.read_text().count('"who":"ada"') >= 2)
     finally:
         share.stop()
     assert not (tmp_path / "not").exists()

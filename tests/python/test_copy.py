@@ -11,7 +11,6 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ import pytest
 from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, SOON, copy, events, make_tree, shared, sharing, start_copy, tree_of, without_rights  # noqa: F401 (a fixture)
 from test_bad_input import assert_one_clear_line
-from wan import ENVIRONMENT, RIGHT, Link, Process, link, pause, unable
+from wan import ENVIRONMENT, RIGHT, Link, Process, eventually, link, pause, unable
 
 #: How often a copy is killed.
 KILLS = int(os.environ.get("KILLS", "10"))
@@ -100,9 +99,8 @@ def test_a_fetch_that_dials_again_is_not_called_under_way_and_one_that_is_over_i
     with sharing(tmp_path / "a", "--rate", "50M") as giving, sharing(tmp_path / "b", "--write", "--fetch", "127.0.0.1") as taking:
         assert copy(giving.url, taking.url, "--detach").code == 0
         giving.process.stop()
-        until = time.monotonic() + SOON
-        while "dialling again" not in (told := Process([*fetches, taking.url]).end(SOON).stdout) and time.monotonic() < until:
-            pause(0.1)
+        eventually("a word of it", lambda: "dialling again" in Process([*fetches, taking.url]).end(SOON).stdout)
+        told = Process([*fetches, taking.url]).end(SOON).stdout
         assert re.search(r"under way: the connection is lost \(.*\): dialling again for 300 s \(\d+ s ago\)$", told.rstrip()), told
         assert "is being stopped" in Process([*fetches, taking.url, "--stop", "1"]).end(SOON).stdout
         taking.copies()
@@ -269,8 +267,7 @@ class Kills:
         # The list of the files is past after a quarter of a MiB: content is on its way.
         moment = carried + self.moments.randrange(MEBI // 4, 40 * MEBI)
         if len(self.resent) < KILLS:
-            while copying.is_running() and up.carried(self.way) < moment:
-                pause(0.02)
+            eventually("its moment", lambda: not copying.is_running() or up.carried(self.way) >= moment)
             victim = (copying, share)[len(self.resent) % 2]
             victim.signal(signal.SIGKILL)
         ended = copying.end(SOON)

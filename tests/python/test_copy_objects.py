@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import select
 import signal
 import subprocess
 import time
@@ -16,6 +17,7 @@ from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, events, noise, shared, without_rights  # noqa: F401 (a fixture)
 from stores import KEY, SECRET, SOON, Store, certified, faulty, rclone
 from test_bad_input import assert_one_clear_line
+from wan import Process, eventually, is_dialling
 
 
 @pytest.fixture
@@ -92,17 +94,19 @@ def test_out_of_a_bucket_into_a_share(store: Store, shared: tuple[Path, str], tm
     assert contents(folder / "in/run") == contents(store.folder / "bucket/run")
 
 
+def sent_at(running: Process, most: int) -> int:
+    """Bytes that a copy has sent once these are more than so many."""
+    told = running.line_where(f"that more than {most} bytes are sent", lambda line: json.loads(line).get("bytes_sent", 0) > most)
+    return json.loads(told)["bytes_sent"]
+
+
 def test_a_large_object_goes_on_from_what_is_verified(store: Store, tmp_path: Path) -> None:
     large = 300 * MEBI
     (store.folder / "bucket" / "large.raw").write_bytes(noise(random.Random(1), large))
     sent = 0
     for after in (0.3, 0.6):
         running = store.start("copy", "s3://bucket/large.raw", tmp_path, "--json", "--rate", "800M")
-        while running.is_running():
-            event = json.loads(running.said.readline() or "{}")
-            if event.get("bytes_sent", 0) + sent > after * large:
-                break
-        sent += event["bytes_sent"]
+        sent += sent_at(running, int(after * large) - sent)
         running.signal(signal.SIGKILL)
         running.end()
     assert (tmp_path / "large.raw.visapult-part").exists()
@@ -224,15 +228,16 @@ def test_versions_of_a_file_of_the_web_without_a_time_are_not_taken_for_one_anot
 
 def test_a_store_that_says_nothing(tmp_path: Path) -> None:
     with faulty({"x": b"x"}) as server:
+        # One connection waits there to be accepted, and others are not made.
         server.socket.listen(0)
         quiet = plain(server.url)
         server.shutdown()
         running = quiet.start("copy", "s3://bucket/x", tmp_path)
-        time.sleep(0.5)
+        assert select.select([server.socket], [], [], SOON)[0], "it does not connect"
         running.signal(signal.SIGINT)
         assert running.end(10).code == 130
         running = quiet.start("copy", "s3://bucket/x.zarr", tmp_path / "part.zarr", "--field", "density")
-        time.sleep(0.5)
+        eventually("that it connects", lambda: is_dialling(*server.server_address))
         running.signal(signal.SIGINT)
         assert running.end(10).code == 130
         assert not (tmp_path / "part.zarr").exists()
@@ -357,8 +362,7 @@ def test_what_is_not_finished_leaves_nothing(tmp_path: Path) -> None:
         (store.folder / "bucket").mkdir()
         begun = f"{store.endpoint}/bucket?uploads"
         running = store.start("copy", large, "s3://bucket/", "--json", "--rate", "200M")
-        while json.loads(running.said.readline()).get("bytes_sent", 0) < 40 * MEBI:
-            assert running.is_running()
+        sent_at(running, 40 * MEBI)
         assert b"large.raw" in urllib.request.urlopen(begun).read()
         running.signal(signal.SIGINT)
         assert running.end(20).code == 130

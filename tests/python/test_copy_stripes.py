@@ -15,7 +15,7 @@ import pytest
 from conftest import VISAPULT, run
 from shares import MEBI, MOST_RESENT, SOON, Sharing, copy, events, make_tree, sharing, start_copy, tree_of, without_rights
 from stores import Store, faulty
-from wan import Process, pause
+from wan import Process, eventually
 
 #: What each node may give, in bits per second: what travels takes long enough to be told apart.
 RATE = "400M"
@@ -317,9 +317,8 @@ class Watched:
             self.carried = event.get("bytes_sent", self.carried)
 
     def until(self, carried: int) -> None:
-        while self.carried < carried:
-            assert self.reading.is_alive() or self.carried >= carried
-            pause(0.02)
+        eventually(f"byte {carried}", lambda: not self.reading.is_alive() or self.carried >= carried)
+        assert self.carried >= carried
 
     def kill(self) -> None:
         self.copy.process.kill()

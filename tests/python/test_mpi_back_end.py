@@ -188,19 +188,14 @@ def test_steps_are_complete_again_when_a_process_is_gone(
         assert back_end.end()[0] != 0
         return
     try:
-        said = ""
-        while "process 2 of the back end is gone" not in said:
-            said = back_end.process.stderr.readline()
-            assert said, "the back end ended"
+        back_end.error_with("process 2 of the back end is gone")
         page.close()
         page = Page(url)
         newest = page.newest_beyond(0)
         if lost == "SIGSTOP":
             # One that comes back takes the others with it as little as one that stays away.
             os.kill(gone, signal.SIGCONT)
-            while "took this one for lost" not in said:
-                said = back_end.process.stderr.readline()
-                assert said, "the back end ended"
+            back_end.error_with("took this one for lost")
         for _ in range(5):
             newest = page.newest_beyond(newest)
         if lost != "SIGKILL":

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from shares import MEBI, SOON, copy, make_tree, opened, shared, tree_of  # noqa: F401 (a fixture)
-from wan import Process
+from wan import Process, eventually, is_dialling
 
 visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
 
@@ -222,7 +221,8 @@ def test_one_who_dials_in_vain_can_be_interrupted(tmp_path: Path) -> None:
     program = "import sys, visapult; print(1, flush=True); visapult.copy('ripp://AAAAAAAAAAAAAAAAAAAAAA@203.0.113.1:9/x#' + 'A' * 43, sys.argv[1])"
     dialling = Process([sys.executable, "-c", program, tmp_path / "here"])
     dialling.read_line()
-    time.sleep(0.3)
+    # Where there is no way to there, it ends by itself.
+    eventually("that it dials", lambda: is_dialling("203.0.113.1", 9) or not dialling.is_running())
     dialling.signal(signal.SIGINT)
     ended = dialling.end(SOON)
     assert ended.code != 0

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from shares import SOON, Sharing, copy, sharing
+from wan import eventually
 
 
 def lines(log: Path) -> list[object]:
@@ -78,8 +79,7 @@ def test_a_share_whose_lines_nobody_reads_goes_on(tmp_path: Path) -> None:
         assert copy(bobs, tmp_path / "bobs").code == 0
         assert [entry["who"] for entry in share.copies(2)] == ["grace", "bob"]
         policy.write_text(f'ask = "Ada"\n{grace}')
-        while copy("--retry", "0s", bobs, tmp_path / "bobs").code == 0:
-            pass
+        eventually("that Bob is not let in", lambda: copy("--retry", "0s", bobs, tmp_path / "bobs").code != 0)
         assert copy(share.url, tmp_path / "graces").code == 0
         share.process.signal(signal.SIGTERM)
         assert share.process.process.wait(SOON) == 0

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 from conftest import VISAPULT
 from page import Page
-from wan import Process
+from wan import Process, eventually
 
 
 @pytest.mark.parametrize("has_page", [False, True])
@@ -45,10 +44,7 @@ def test_the_token_is_on_no_command_line(has_snap: bool, tmp_path: Path) -> None
     view = Process([*command, "view", "demo:wave?n=16", "--port", "0"])
     try:
         url = view.read_line()
-        until = time.monotonic() + 30
-        while not told.exists():
-            assert time.monotonic() < until, "no browser was opened"
-            time.sleep(0.02)
+        eventually("that a browser is opened", told.exists)
         [argument] = told.read_text().splitlines()
         lead = Path(argument)
         assert url.split("token=")[1] not in argument

@@ -7,6 +7,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -62,6 +63,21 @@ class Process:
         if not self.first_line:
             raise AssertionError(f"it said nothing: {self.stop().stderr}")
         return self.first_line.strip()
+
+    def line_with(self, needle: str) -> str:
+        """Waits for the next line in which this stands."""
+        return self.line_where(f"{needle!r}", lambda line: needle in line)
+
+    def line_where(self, what: str, is_there: Callable[[str], bool]) -> str:
+        """Waits for the next line in which something is."""
+        late = threading.Timer(PATIENCE, self.process.kill)
+        late.start()
+        try:
+            return next(line for line in self.said if is_there(line))
+        except StopIteration:
+            raise AssertionError(f"it did not say {what}: {self.stop().stderr}") from None
+        finally:
+            late.cancel()
 
     def signal(self, number: int) -> None:
         if self.process.poll() is None:
@@ -143,6 +159,20 @@ class Link:
 
     def send(self, url: str, *options: object) -> Process:
         return self.start("left", VISAPULT, "perf", "send", url, *options)
+
+
+def eventually(what: str, happened: Callable[[], bool]) -> None:
+    """Waits until something has happened."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline, f"{what} has not happened within {PATIENCE} s"
+        pause(0.02)
+
+
+def is_dialling(host: str, port: int) -> bool:
+    """Whether somebody on this machine has asked for a connection to there, and has no answer."""
+    there = f" {socket.inet_aton(host)[::-1].hex().upper()}:{port:04X} 02 "
+    return there in Path("/proc/net/tcp").read_text()
 
 
 def pause(seconds: float) -> None:

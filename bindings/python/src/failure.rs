@@ -1,6 +1,6 @@
 //! What is raised: one tree of exceptions.
 
-use std::{fs, io};
+use std::io;
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOverflowError, PyUnicodeEncodeError};
@@ -61,28 +61,10 @@ pub(crate) fn raised(cause: &FlowError) -> PyErr {
 
 /// The exception for an address that cannot be had. In a notebook, that is often one that the same cell has taken before.
 pub(crate) fn link_error(cause: &SessionError) -> PyErr {
-    let is_ours = match cause {
-        SessionError::Control(ControlError::Bind { at, cause }) => {
-            cause.kind() == io::ErrorKind::AddrInUse && listens(at.port())
-        }
+    let is_taken = match cause {
+        SessionError::Control(ControlError::Bind { cause, .. }) => cause.kind() == io::ErrorKind::AddrInUse,
         _ => false,
     };
-    let more = if is_ours { ", or close the publisher or share of this program that has it" } else { "" };
+    let more = if is_taken { "; in a notebook, close the publisher or share that an earlier cell opened" } else { "" };
     LinkError::new_err(format!("{cause}{more}"))
-}
-
-/// Whether this process listens on a port, as the system lists its sockets (proc(5): /proc/net/tcp, /proc/pid/fd).
-fn listens(port: u16) -> bool {
-    let listed =
-        ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
-    let listening = |line: &str| {
-        let columns: Vec<_> = line.split_whitespace().collect();
-        let [_, at, _, "0A", _, _, _, _, _, inode, ..] = columns[..] else { return None };
-        at.ends_with(&format!(":{port:04X}")).then(|| format!("socket:[{inode}]"))
-    };
-    let sockets: Vec<_> = listed.iter().flat_map(|table| table.lines()).filter_map(listening).collect();
-    let Ok(open) = fs::read_dir("/proc/self/fd") else { return false };
-    open.flatten()
-        .filter_map(|file| fs::read_link(file.path()).ok())
-        .any(|what| sockets.iter().any(|socket| what.as_os_str() == socket.as_str()))
 }

@@ -106,7 +106,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         session: options.path.session(true),
         detach: options.detach,
         weight: options.weight,
-        retry: options.retry,
+        retry: options.retry.into(),
         ..visapult_copy::CopyOptions::new(sources.to_vec(), destination.clone())
     };
     let mut shown = Shown {

@@ -100,6 +100,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -111,7 +112,9 @@ mod tests {
         let long = "x".repeat(MOST_WAITING / 4);
         // One is being said, four wait.
         crier.say("first".to_owned());
+        let deadline = Instant::now() + Duration::from_secs(60);
         while crier.0.look().bytes > 0 {
+            assert!(Instant::now() < deadline, "the first is not said");
             thread::yield_now();
         }
         (0..7).for_each(|_| crier.say(long.clone()));

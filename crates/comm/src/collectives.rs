@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use crate::{Comm, CommError, WireTag};
 
 const COLLECTIVE: WireTag = 256;
+/// Where parts are put together: the first.
+const ROOT: usize = 0;
 /// How often a wait looks whether some other PE was lost.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -28,33 +30,14 @@ impl Comm {
         Ok(())
     }
 
-    /// Hands the root's bytes to all PEs: returns what `root` gave, whatever the others did (binomial tree).
-    ///
-    /// # Errors
-    /// [`CommError`] if a PE is gone, or there is no `root`.
-    pub fn broadcast(&self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>, CommError> {
-        let _alone = self.alone();
-        self.pass_on(root, bytes)
-    }
-
-    /// Brings the bytes of all PEs to `root`, by rank; the others get nothing.
-    ///
-    /// # Errors
-    /// [`CommError`] if a PE is gone, or there is no `root`.
-    pub fn gather(&self, root: usize, bytes: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        let _alone = self.alone();
-        self.bring(root, bytes)
-    }
-
     /// Brings the bytes of all PEs to all PEs, by rank; [`MAX_MESSAGE_BYTES`](crate::MAX_MESSAGE_BYTES) in all.
     ///
     /// # Errors
     /// [`CommError`] if a PE is gone, or all together is too large.
     pub fn all_gather(&self, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, CommError> {
-        const ROOT: usize = 0;
         let _alone = self.alone();
-        let together = self.bring(ROOT, bytes)?.map(|parts| join(&parts)).unwrap_or_default();
-        let together = self.pass_on(ROOT, together)?;
+        let together = self.bring(bytes)?.map(|parts| join(&parts)).unwrap_or_default();
+        let together = self.pass_on(together)?;
         split(&together, self.size).ok_or(CommError::OutOfStep { rank: ROOT })
     }
 
@@ -62,28 +45,24 @@ impl Comm {
         self.collective.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bring(&self, root: usize, bytes: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, CommError> {
-        self.check(root)?;
-        if self.rank != root {
-            return self.post(root, COLLECTIVE, bytes).map(|()| None);
+    /// The bytes of all PEs, by rank; the others than the root get nothing.
+    fn bring(&self, bytes: Vec<u8>) -> Result<Option<Vec<Vec<u8>>>, CommError> {
+        if self.rank != ROOT {
+            return self.post(ROOT, COLLECTIVE, bytes).map(|()| None);
         }
-        let mut own = Some(bytes);
-        let part = |rank| {
-            if rank == root { Ok(own.take().unwrap_or_default()) } else { self.take_together(rank) }
-        };
-        (0..self.size).map(part).collect::<Result<_, _>>().map(Some)
+        let others = (1..self.size).map(|rank| self.take_together(rank));
+        std::iter::once(Ok(bytes)).chain(others).collect::<Result<_, _>>().map(Some)
     }
 
-    fn pass_on(&self, root: usize, bytes: Vec<u8>) -> Result<Vec<u8>, CommError> {
-        self.check(root)?;
-        let (parent, children) = place_in_tree((self.rank + self.size - root) % self.size, self.size);
-        let absolute = |place: usize| (place + root) % self.size;
+    /// What the root gave, whatever the others did (binomial tree).
+    fn pass_on(&self, bytes: Vec<u8>) -> Result<Vec<u8>, CommError> {
+        let (parent, children) = place_in_tree(self.rank, self.size);
         let bytes = match parent {
-            Some(parent) => self.take_together(absolute(parent))?,
+            Some(parent) => self.take_together(parent)?,
             None => bytes,
         };
         for child in children {
-            self.post(absolute(child), COLLECTIVE, bytes.clone())?;
+            self.post(child, COLLECTIVE, bytes.clone())?;
         }
         Ok(bytes)
     }

@@ -41,13 +41,10 @@ fn collective_calls_bring_everything_to_where_it_belongs() {
         on(size, |comm| {
             let own = content(comm.rank(), comm.rank() * 100);
             let all: Vec<_> = (0..size).map(|rank| content(rank, rank * 100)).collect();
-            for root in 0..size {
-                assert_eq!(comm.broadcast(root, own.clone()).unwrap(), all[root]);
-                let gathered = comm.gather(root, own.clone()).unwrap();
-                assert_eq!(gathered, (comm.rank() == root).then(|| all.clone()));
+            for _ in 0..size {
+                assert_eq!(comm.all_gather(own.clone()).unwrap(), all);
                 comm.barrier().unwrap();
             }
-            assert_eq!(comm.all_gather(own).unwrap(), all);
         });
     }
 }
@@ -112,7 +109,6 @@ fn an_aborted_run_fails_every_wait() {
 fn a_rank_outside_the_run_and_a_message_without_bounds_are_refused() {
     let pes = Comm::threads(2);
     assert_eq!(pes[0].send(2, TAG, vec![]), Err(CommError::NoSuchPe { rank: 2, size: 2 }));
-    assert!(matches!(pes[0].broadcast(9, vec![]), Err(CommError::NoSuchPe { rank: 9, .. })));
     // Zeroed and never touched: no memory stands behind it.
     let bytes = MAX_MESSAGE_BYTES + 1;
     assert_eq!(pes[0].send(1, TAG, vec![0; bytes]), Err(CommError::TooLarge { bytes }));

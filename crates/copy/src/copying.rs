@@ -25,7 +25,7 @@ use crate::selection::{Patterns, Span};
 use crate::wish::{Alike, Delete, Wish};
 
 /// How long a lost connection is dialled again, unless something else is said.
-const RETRY: Duration = Duration::from_secs(300);
+pub const RETRY: Duration = Duration::from_secs(300);
 
 /// What is copied, and how.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use visapult_ripp_net::{Arrival, Options, Session};
 use crate::dialling::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
-use crate::report::{Event, Progress, Tally};
+use crate::report::{Event, Moved, Progress};
 use crate::request::{Request, Verb};
 use crate::words::{FetchState, Word};
 
@@ -17,23 +17,14 @@ const IDLE: Duration = Duration::from_millis(50);
 /// Fetches that one share tells of.
 const MOST_STATES: usize = 1000;
 
-/// What came of following, or was known when it was left alone.
-#[derive(Debug, Default)]
-pub(crate) struct Followed {
-    pub(crate) tally: Tally,
-    pub(crate) arrived: u64,
-    /// The other end fetches nothing before it is asked again, for these take with it.
-    pub(crate) nodes: Vec<String>,
-}
-
 /// Follows what the other end of `session` fetches until that is done, or goes on without us.
 ///
 /// # Errors
-/// Why it ended before that.
+/// Why it ended before that; what is known to be done by then is in `followed`.
 pub(crate) fn follow(
     session: &Session,
     stop: &AtomicBool,
-    followed: &mut Followed,
+    followed: &mut Moved,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
     let began = Instant::now();

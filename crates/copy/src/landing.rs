@@ -80,12 +80,12 @@ impl Landing {
         Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename, is_known: true })
     }
 
-    /// The place of one thing, under a name of its own.
+    /// The same for what may be a span of a file, which has a name of its own.
     ///
     /// # Errors
-    /// If it is a folder.
-    pub(crate) fn of_one_name(self) -> Result<Self, CopyError> {
-        if self.rename.is_some() { Ok(self) } else { Err(CopyError::Misfit(PART_NEEDS_NAME.to_owned())) }
+    /// If it is a span, and the place a folder.
+    pub(crate) fn for_span(self, is_span: bool) -> Result<Self, CopyError> {
+        if is_span && self.rename.is_none() { Err(CopyError::Misfit(PART_NEEDS_NAME.to_owned())) } else { Ok(self) }
     }
 
     /// The same for somebody who may know what lies there, or may not.

@@ -54,7 +54,7 @@ mod weights;
 mod wish;
 mod words;
 
-pub use copying::{CopyOptions, copy};
+pub use copying::{CopyOptions, RETRY, copy};
 pub use endpoint::{Endpoint, EndpointError, Remote};
 pub use error::CopyError;
 pub use fields::{FieldPart, Rounding, Samples, Steps};

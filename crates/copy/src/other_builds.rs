@@ -19,16 +19,16 @@ use visapult_ripp_net::{
 use crate::bundle::{self, BUNDLE};
 use crate::error::CopyError;
 use crate::filter::Filter;
-use crate::give::{Begin, Given, Lister, MOST_EARLY, give};
+use crate::give::{Begin, Lister, MOST_EARLY, give};
 use crate::landing::Landing;
 use crate::listing;
 use crate::objects::RangeBuffer;
 use crate::ranges::{RANGE, RangeName, range};
-use crate::report::Tally;
+use crate::report::{Moved, Tally};
 use crate::root::Root;
 use crate::selection::Patterns;
 use crate::source::{RangeSource, SourceFile};
-use crate::take::{Taken, take};
+use crate::take::take;
 use crate::walk::{Found, Walk};
 use crate::wish::Wish;
 use crate::words::Word;
@@ -83,7 +83,7 @@ fn given_to(taker: impl FnOnce(&Session) + Send) {
 /// Gives it to the other end of `session`.
 fn give_to(session: &Session, dir: &TempDir, name: &str) -> Result<(), CopyError> {
     let (lister, never) = (Lister::start(walk(dir, name)), AtomicBool::new(false));
-    give(session, lister, Begin::AtOnce, &never, &mut Given::default(), &mut |_| {})
+    give(session, lister, Begin::AtOnce, &never, &mut Moved::default(), &mut |_| {})
 }
 
 fn given(dir: &TempDir, name: &str, taker: impl FnOnce(&Session) + Send) {
@@ -254,9 +254,7 @@ fn a_refusal_is_heard_by_whoever_notices_the_end_first() {
     let (here, there) = sessions();
     say(&there, &Word::Refused { why: "not into this folder".to_owned() });
     there.end_because("not into this folder");
-    while here.is_alive() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    assert!(here.wait_ended(PATIENCE), "it goes on");
     let told = give_to(&here, &source(), "large").unwrap_err().to_string();
     assert_eq!(told, "the other end: not into this folder");
 }
@@ -271,7 +269,7 @@ fn taken_from(into: &Path, giver: impl FnOnce(&Session, &TempDir, Vec<u8>) + Sen
     }
     assert_eq!(listing::read(&listing).unwrap().len(), 1);
     let landing = Landing::here(into, true, false).unwrap();
-    let mut taken = Taken::default();
+    let mut taken = Moved::default();
     thread::scope(|scope| {
         let dir = &dir;
         scope.spawn(move || giver(&there, dir, listing));
@@ -410,10 +408,10 @@ fn small_files_of_which_some_are_refused_are_given_once_each() {
 }
 
 /// Copies the small files into `into`, by this build at both ends.
-fn copied(dir: &TempDir, into: &Path) -> (Taken, Given) {
+fn copied(dir: &TempDir, into: &Path) -> (Moved, Moved) {
     let (here, there) = sessions();
     let landing = Landing::here(into, true, false).unwrap();
-    let (mut taken, mut given) = (Taken::default(), Given::default());
+    let (mut taken, mut given) = (Moved::default(), Moved::default());
     thread::scope(|scope| {
         scope.spawn(|| {
             take(&there, None, landing, Wish::default(), &AtomicBool::new(false), &mut taken, &mut |_| {}).unwrap();

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::CopyError;
-use crate::report::{Event, Report, Tally};
+use crate::report::{Event, Moved, Report};
 
 const POLL: Duration = Duration::from_millis(100);
 /// From one attempt to reach the other end to the next.
@@ -35,7 +35,7 @@ pub(crate) fn redialled(
         let outcome = make(&mut attempt, watch);
         add(report, &attempt);
         report.elapsed = began.elapsed();
-        if attempt.was_admitted && (attempt.arrived > 0 || attempted.elapsed() >= LASTED) {
+        if attempt.was_admitted && (attempt.moved.arrived > 0 || attempted.elapsed() >= LASTED) {
             lost_at = None;
         }
         match outcome {
@@ -67,15 +67,14 @@ pub(crate) fn redialled(
 #[derive(Debug, Default)]
 pub(crate) struct Attempt {
     pub(crate) was_admitted: bool,
-    pub(crate) tally: Tally,
-    pub(crate) arrived: u64,
+    pub(crate) moved: Moved,
 }
 
 /// Adds what an attempt has done; what earlier ones had copied is the same in it.
 fn add(report: &mut Report, attempt: &Attempt) {
-    report.arrived += attempt.arrived;
+    report.arrived += attempt.moved.arrived;
     if !attempt.was_admitted {
         return;
     }
-    report.tally = report.tally.then(&attempt.tally);
+    report.tally = report.tally.then(&attempt.moved.tally);
 }

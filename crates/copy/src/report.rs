@@ -175,6 +175,16 @@ pub enum Event {
     },
 }
 
+/// What was given, taken or fetched in one attempt.
+#[derive(Debug, Default)]
+pub(crate) struct Moved {
+    pub(crate) tally: Tally,
+    /// Bytes of content that arrived at the taking end.
+    pub(crate) arrived: u64,
+    /// The other end takes nothing before it is asked again, for these take with it.
+    pub(crate) nodes: Vec<String>,
+}
+
 /// What came of a copy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {

@@ -14,7 +14,7 @@ use crate::copying::CopyOptions;
 use crate::error::CopyError;
 use crate::partial::TAKEN;
 use crate::redial::Attempt;
-use crate::report::{Event, Progress, Tally};
+use crate::report::{Event, Moved, Progress, Tally};
 use crate::request::{Request, STRIPES, Verb};
 use crate::stripes::MOST_NODES;
 use crate::take::IN_WAY;
@@ -56,7 +56,7 @@ impl Into<'_> {
     }
 }
 
-/// Copies into the share at `url` by `copy`, which returns the nodes that it is to go to instead: then into all of them at once, and what that has
+/// Copies into the share at `url` by `copy`; where the share tells of nodes that it is to go to instead, into all of them at once, and what that has
 /// left into one.
 ///
 /// # Errors
@@ -67,14 +67,15 @@ pub(crate) fn into_share(
     stop: &AtomicBool,
     attempt: &mut Attempt,
     watch: &mut dyn FnMut(Event),
-    copy: impl Fn(&Into<'_>, &mut Attempt, &mut dyn FnMut(Event)) -> Result<Vec<String>, CopyError> + Sync,
+    copy: impl Fn(&Into<'_>, &mut Attempt, &mut dyn FnMut(Event)) -> Result<(), CopyError> + Sync,
 ) -> Result<(), CopyError> {
     let wish = options.wish();
     // Hashes are of all files, a part of a file is one file, and a part of fields is made once.
     let is_part = options.span.is_some() || options.part.is_some();
     let may_spread = !(wish.dry_run || wish.hashes || is_part || options.detach);
     let moment = SystemTime::now();
-    let told = copy(&Into { url, wish, moment, may_spread }, attempt, watch)?;
+    copy(&Into { url, wish, moment, may_spread }, attempt, watch)?;
+    let told = std::mem::take(&mut attempt.moved.nodes);
     if told.is_empty() {
         return Ok(());
     }
@@ -83,7 +84,7 @@ pub(crate) fn into_share(
     }
     let copy_part = |url: &RippUrl, part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
         let wish = Wish { part: Some(part), delete: Delete::Nothing, ..wish };
-        copy(&Into { url, wish, moment, may_spread: false }, attempt, watch).map(drop)
+        copy(&Into { url, wish, moment, may_spread: false }, attempt, watch)
     };
     let spread = spread(&nodes_of(url, &told), stop, watch, copy_part)?;
     // Of what nobody knows whether it is the same no copy goes on from what another has begun.
@@ -102,15 +103,16 @@ pub(crate) fn into_share(
             }
             watch(spread.event_after(event));
         };
-        outcome = copy(&Into { url, wish, moment, may_spread: false }, &mut last, &mut tell).map(drop);
-        (attempt.tally, attempt.arrived) = (spread.tally_after(&last.tally), spread.arrived + last.arrived);
+        outcome = copy(&Into { url, wish, moment, may_spread: false }, &mut last, &mut tell);
+        attempt.moved.tally = spread.tally_after(&last.moved.tally);
+        attempt.moved.arrived = spread.arrived + last.moved.arrived;
         // Another may be there still.
         if last.was_admitted || !outcome.as_ref().is_err_and(CopyError::may_pass) {
             break;
         }
     }
     if outcome.is_ok() {
-        attempt.tally = spread.counted_with(attempt.tally, unseen.len() as u64);
+        attempt.moved.tally = spread.counted_with(attempt.moved.tally, unseen.len() as u64);
         unseen.into_iter().for_each(|(path, why)| watch(Event::Failed { path, why }));
     }
     outcome
@@ -230,8 +232,8 @@ fn spread(
                 let tell = |event| drop(happened.send((index, event)));
                 let mut attempt = Attempt::default();
                 let outcome = copy_part(node, part, &mut attempt, &mut |event| tell(event));
-                let failed = attempt.tally.failed;
-                let (tally, arrived, is_listed) = (attempt.tally, attempt.arrived, outcome.is_ok());
+                let failed = attempt.moved.tally.failed;
+                let (Moved { tally, arrived, .. }, is_listed) = (attempt.moved, outcome.is_ok());
                 tell(Event::Progress(Progress { tally, arrived, is_listed, ..Progress::default() }));
                 if let Err(cause) = &outcome {
                     tell(Event::Notice(format!(
@@ -311,7 +313,7 @@ mod tests {
         let mut told = Vec::new();
         let copy_part = |node: &RippUrl, part: Part, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
             assert!(node.token.is_some());
-            attempt.tally = Tally { files: 10, failed, ..Tally::default() };
+            attempt.moved.tally = Tally { files: 10, failed, ..Tally::default() };
             if failed > 0 {
                 watch(Event::Failed { path: "a".to_owned(), why: "told later".to_owned() });
                 watch(Event::Failed { path: "b".to_owned(), why: format!("a folder has its name: {IN_WAY}") });

@@ -102,6 +102,10 @@ const RETURN_WITHIN: Duration = Duration::from_secs(10);
 /// How often it is looked whether it is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// What is said where memory is bounded and steps are not read by one process from files.
+const FOR_FILES: &str =
+    "--memory is for files that one process reads; a simulation's steps are received whole: leave it out";
+
 /// Renders what `config` asks for.
 ///
 /// # Errors
@@ -110,10 +114,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
     let started = Instant::now();
     if let Some(memory) = config.memory {
         if is_flow(&config.back_end.source) {
-            return Err(PipelineError::Option(
-                "--memory is for files that one process reads; a simulation's steps are received whole: leave it out"
-                    .to_owned(),
-            ));
+            return Err(PipelineError::Option(FOR_FILES.to_owned()));
         }
         let source = open_local(&config.back_end.source)?;
         if step_bytes(source.info().grid().sample_count()) > memory {

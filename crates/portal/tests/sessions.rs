@@ -142,7 +142,9 @@ fn open_data(welcome: &Value, group: usize) -> Socket {
 }
 
 fn next_control(socket: &mut Socket, kind: u8) -> Value {
+    let deadline = Instant::now() + PATIENCE;
     loop {
+        assert!(Instant::now() < deadline, "no message of kind {kind} came");
         if let Message::Binary(bytes) = socket.read().unwrap()
             && bytes[0] == kind
         {
@@ -201,7 +203,9 @@ fn reason_of_close(socket: &mut Socket) -> String {
 
 /// The same with this code: 1007 where what was said cannot be read.
 fn reason_of_close_as(code: u16, socket: &mut Socket) -> String {
+    let deadline = Instant::now() + PATIENCE;
     loop {
+        assert!(Instant::now() < deadline, "it is not closed");
         match socket.read() {
             Ok(Message::Close(frame)) => {
                 let frame = frame.expect("a reason is given");
@@ -402,8 +406,8 @@ fn what_is_acknowledged_after_a_page_has_left_is_not_held_against_it() {
         }
     };
     control.close(None).unwrap();
+    // Its session is closed before the connection is.
     while control.read().is_ok() {}
-    std::thread::sleep(Duration::from_millis(50));
     let mut ack = vec![ACK, 0, 0, 0];
     ack.extend(received.to_le_bytes());
     data.send(Message::Binary(ack.into())).unwrap();

@@ -176,7 +176,7 @@ impl View {
 /// Distances along a ray at which it enters and leaves the box of `edges` centred at the origin.
 ///
 /// The first is 0 for an eye inside; `None` where the ray misses. Slab method (Kay & Kajiya 1986).
-pub fn intersect_box(eye: [f64; 3], direction: [f64; 3], edges: [f64; 3]) -> Option<(f64, f64)> {
+pub(crate) fn intersect_box(eye: [f64; 3], direction: [f64; 3], edges: [f64; 3]) -> Option<(f64, f64)> {
     let (mut t_in, mut t_out) = (0.0_f64, f64::INFINITY);
     for axis in 0..3 {
         let half = edges[axis] / 2.0;

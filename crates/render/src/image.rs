@@ -47,32 +47,15 @@ impl Image {
     /// # Errors
     /// [`PngError`] where the image has no pixels or more than a PNG can hold.
     pub fn to_png_over(&self, background: [f32; 3]) -> Result<Vec<u8>, PngError> {
-        self.encode_png(png::ColorType::Rgb, &self.to_rgb8_over(background))
-    }
-
-    /// An RGBA PNG; PNG stores unassociated colours.
-    ///
-    /// # Errors
-    /// As [`Image::to_png_over`].
-    pub fn to_png(&self) -> Result<Vec<u8>, PngError> {
-        let unassociated = |&[r, g, b, a]: &[f32; 4]| {
-            let scale = if a > 0.0 { 1.0 / a } else { 0.0 };
-            [to_u8(r * scale), to_u8(g * scale), to_u8(b * scale), to_u8(a)]
-        };
-        let bytes: Vec<u8> = self.rgba.iter().flat_map(unassociated).collect();
-        self.encode_png(png::ColorType::Rgba, &bytes)
-    }
-
-    fn encode_png(&self, color: png::ColorType, bytes: &[u8]) -> Result<Vec<u8>, PngError> {
         let (width, height) = (self.width, self.height);
         let encode = || -> Result<Vec<u8>, png::EncodingError> {
             let mut out = Vec::new();
             let edge = |n: usize| u32::try_from(n).unwrap_or(0);
             let mut encoder = png::Encoder::new(&mut out, edge(width), edge(height));
-            encoder.set_color(color);
+            encoder.set_color(png::ColorType::Rgb);
             encoder.set_depth(png::BitDepth::Eight);
             let mut writer = encoder.write_header()?;
-            writer.write_image_data(bytes)?;
+            writer.write_image_data(&self.to_rgb8_over(background))?;
             writer.finish()?;
             Ok(out)
         };
@@ -106,16 +89,16 @@ mod tests {
     #[test]
     fn png_reads_back() {
         let image = Image { width: 2, height: 1, rgba: vec![[0.5, 0.25, 0.0, 0.5], [0.0; 4]] };
-        let bytes = image.to_png().unwrap();
+        let bytes = image.to_png_over([0.0, 0.0, 1.0]).unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut pixels).unwrap();
         assert_eq!((info.width, info.height), (2, 1));
-        assert_eq!(pixels, [255, 128, 0, 128, 0, 0, 0, 0]);
+        assert_eq!(pixels, [128, 64, 128, 0, 0, 255]);
     }
 
     #[test]
     fn an_image_without_pixels_is_no_png() {
-        assert!(Image::transparent(0, 3).to_png().is_err());
+        assert!(Image::transparent(0, 3).to_png_over([0.0; 3]).is_err());
     }
 }

@@ -35,7 +35,7 @@ pub use bricks::{
     BrickError, CodeBits, EncodedBrick, LevelCoding, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level,
     volume_of_bricks,
 };
-pub use camera::{Camera, CameraError, View, intersect_box};
+pub use camera::{Camera, CameraError, View};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;
@@ -46,19 +46,19 @@ pub use kept_range::bricks_keep;
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
-    FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, VALUE_CODES, fitted_key, join_scalar_slabs,
+    FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, fitted_key, join_scalar_slabs,
     make_scalar_slabs, scalar_slab_parts, slab_counts,
 };
 pub use segments::{
-    Knot, SEGMENT_TILE_EDGE, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError,
-    SegmentTile, SegmentTileError, join_segments, make_segments,
+    Knot, SegmentGeometry, SegmentKey, SegmentKeyframe, SegmentStack, SegmentStackError, SegmentTile, SegmentTileError,
+    join_segments, make_segments,
 };
 pub use slabs::{
-    ALPHA_CODES, KeyView, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE,
-    TexelPlanes, TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,
+    KeyView, SlabCaster, SlabGeometry, SlabKeyframe, SlabStack, SlabStackError, SlabTile, TILE_EDGE, TexelPlanes,
+    TileError, composite_slabs, make_slabs, owners_by_place, visible_depths,
 };
 pub use still::{Still, StillTile};
-pub use transfer_function::{REFERENCE_LENGTH, TransferFunction, TransferFunctionError};
+pub use transfer_function::{TransferFunction, TransferFunctionError};
 pub use volume::{Volume, VolumeError};
 
 /// What rendering makes.

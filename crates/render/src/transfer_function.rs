@@ -9,7 +9,7 @@ use visapult_volume::ValueRange;
 use crate::color_map::ColorMap;
 
 /// World length over which the opacity of a transfer function holds (the longest edge of the grid's box is 1).
-pub const REFERENCE_LENGTH: f64 = 1.0 / 128.0;
+pub(crate) const REFERENCE_LENGTH: f64 = 1.0 / 128.0;
 
 /// A place below all points: those below the range look like it.
 pub(crate) const BELOW: f64 = -1.0;
@@ -110,7 +110,7 @@ impl TransferFunction {
         Ok(())
     }
 
-    /// Colour and opacity over [`REFERENCE_LENGTH`] at `s`; clamped outside the points, transparent for NaN.
+    /// Colour and opacity over the reference length at `s`; clamped outside the points, transparent for NaN.
     pub fn evaluate(&self, s: f32) -> [f32; 4] {
         if s.is_nan() {
             return [0.0; 4];

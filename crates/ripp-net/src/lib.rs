@@ -33,8 +33,8 @@ pub mod units;
 mod url;
 
 pub use control::{
-    ALPN, CloseReason, ControlError, ControlEvent, ControlLink, ControlListener, ControlReceiver, ControlSender,
-    KeyExporter, MAX_CONNECTING, MAX_MESSAGE_BYTES, MAX_QUEUED, Security,
+    CloseReason, ControlError, ControlEvent, ControlLink, ControlListener, ControlReceiver, ControlSender, KeyExporter,
+    MAX_CONNECTING, MAX_MESSAGE_BYTES, Security,
 };
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};

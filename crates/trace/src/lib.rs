@@ -24,7 +24,7 @@ mod timeline;
 pub use clock::{Exchange, Offset, OffsetEstimator, now_ns, set_offset};
 pub use event::{Event, Site, Stage};
 pub use plot::{PlotOptions, lifelines};
-pub use reader::{MAX_FILE_BYTES, Trace, TraceError, parse, read};
+pub use reader::{Trace, TraceError, parse, read};
 pub use recorder::{BEGINNINGS, Finished, Recording, Span, StartError, begin, is_on, is_recording, record};
 pub use summary::{Input, Network, Reason, Summary};
 pub use tap::Tap;

@@ -15,7 +15,7 @@ use crate::json::{CATEGORY, CLOCK, LOST, PROCESS};
 use crate::timeline::{Placed, Process};
 
 /// Largest file that is read.
-pub const MAX_FILE_BYTES: u64 = 1 << 30;
+const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Thirty years, in microseconds: no clock is farther off.
 const MOST_US: f64 = 1e15;
 
@@ -43,7 +43,7 @@ pub enum TraceError {
         /// The system's words.
         cause: std::io::Error,
     },
-    /// More than [`MAX_FILE_BYTES`].
+    /// More than is read of one.
     #[error("{file} has more than {MAX_FILE_BYTES} bytes: trace a shorter run")]
     TooLarge {
         /// The file.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, Session, SessionError, Token, Trust};
 use visapult_testbed::namespaces::{Side, enter};
@@ -12,6 +12,16 @@ use visapult_testbed::namespaces::{Side, enter};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The address on the right.
 pub(crate) const RIGHT: &str = "10.7.0.2";
+
+/// Waits for `condition`, while these sessions go on.
+pub(crate) fn eventually(what: &str, sessions: &[&Session], condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        let goes_on = sessions.iter().all(|session| session.is_alive()) && Instant::now() < deadline;
+        assert!(goes_on, "{what} did not happen: {:?}", sessions.iter().map(|it| it.statistics()).collect::<Vec<_>>());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A link that is up until this is dropped.
 pub(crate) struct Testbed {

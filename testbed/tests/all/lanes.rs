@@ -3,13 +3,11 @@
 use std::fs;
 use std::io;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Lanes, Mode, Options, Rate, Session, Sink, Source};
 use visapult_testbed::namespaces::Side;
 
-use crate::common::{PATIENCE, Testbed, session};
+use crate::common::{PATIENCE, Testbed, eventually, session};
 
 const RATE_BPS: u64 = 40_000_000;
 
@@ -38,14 +36,6 @@ impl Sink for Endless {
     }
 }
 
-fn eventually(what: &str, session: &Session, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(session.is_alive() && Instant::now() < deadline, "{what} did not happen: {:?}", rates(session));
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn rates(session: &Session) -> Vec<u64> {
     session.statistics().lanes.iter().map(|lane| lane.rate_bps).collect()
 }
@@ -66,9 +56,9 @@ fn what_a_dead_lane_leaves_of_a_rate_another_sends_until_it_is_back() {
     let flow = left.open_flow("endless", Mode::Lossy, 1).unwrap();
     let _outgoing = flow.send("endless", Arc::new(Endless)).unwrap();
     let _incoming = right.next_offer(PATIENCE).unwrap().unwrap().accept(Arc::new(Endless));
-    eventually("equal parts", &left, || rates(&left) == [RATE_BPS / 2; 2]);
+    eventually("equal parts", &[&left], || rates(&left) == [RATE_BPS / 2; 2]);
     testbed.must("set", &[&format!("block=udp:{}", ports(&testbed)[0])]);
-    eventually("more than its part on one", &left, || rates(&left).iter().any(|&bps| bps > RATE_BPS * 9 / 10));
+    eventually("more than its part on one", &[&left], || rates(&left).iter().any(|&bps| bps > RATE_BPS * 9 / 10));
     testbed.must("set", &["block=none"]);
-    eventually("equal parts again", &left, || rates(&left) == [RATE_BPS / 2; 2]);
+    eventually("equal parts again", &[&left], || rates(&left) == [RATE_BPS / 2; 2]);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use visapult_ripp_net::{MemorySink, Mode, Options, Rate, Session, SessionError, Sink, Transport};
 
-use crate::common::{PATIENCE, Testbed, session};
+use crate::common::{PATIENCE, Testbed, eventually, session};
 
 /// Time for what should not happen to happen.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -23,9 +23,7 @@ fn send_one(from: &Session, to: &Session, length: usize, offered: impl FnOnce(),
     offered();
     let sink = Arc::new(MemorySink::new(length));
     let incoming = offer.accept(Arc::<MemorySink>::clone(&sink));
-    while incoming.arrived() < length as u64 / 8 && from.is_alive() {
-        thread::yield_now();
-    }
+    eventually("a part of the object", &[from, to], || incoming.arrived() >= length as u64 / 8);
     underway();
     incoming.wait().unwrap();
     outgoing.wait().unwrap();
@@ -56,9 +54,8 @@ fn what_nobody_has_accepted_yet_waits_where_streams_take_over() {
     let (listener, left) = session(&testbed, Options::default()).unwrap();
     let right = listener.accept(PATIENCE).unwrap().unwrap();
     let taken_over = || {
-        while [&left, &right].iter().any(|session| session.transport() == Transport::Udp && session.is_alive()) {
-            thread::yield_now();
-        }
+        let ends = [&left, &right];
+        eventually("streams", &ends, || ends.iter().all(|end| end.transport() == Transport::Tcp));
         thread::sleep(A_WHILE);
     };
     send_one(&left, &right, 3_000_000, taken_over, || {});
@@ -98,9 +95,8 @@ fn a_session_that_insists_on_datagrams_ends_when_they_stop() {
     let options = Options { transport: Some(Transport::Udp), ..Options::default() };
     let (listener, left) = session(&testbed, options).unwrap();
     let right = listener.accept(PATIENCE).unwrap().unwrap();
-    while [&left, &right].iter().any(|session| session.statistics().lanes.is_empty() && session.is_alive()) {
-        thread::yield_now();
-    }
+    let ends = [&left, &right];
+    eventually("lanes", &ends, || ends.iter().all(|end| !end.statistics().lanes.is_empty()));
     testbed.must("set", &["block=udp"]);
     for session in [&left, &right] {
         let Err(SessionError::Ended(why)) = session.next_offer(PATIENCE) else { panic!("it goes on") };

@@ -2,11 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use visapult_copy::{Endpoint, FieldPart, Rounding, Samples, Span, Steps};
+use visapult_copy::{Endpoint, FieldPart, RETRY, Rounding, Samples, Span, Steps};
 use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::{ListenOptions, parse_address};
@@ -196,8 +195,8 @@ pub(crate) struct CopyOptions {
     #[arg(long, conflicts_with_all = ["dry_run", "manifest"])]
     pub(crate) detach: bool,
     /// How long a connection that is lost is dialled again.
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = humantime::parse_duration)]
-    pub(crate) retry: Duration,
+    #[arg(long, value_name = "TIME", default_value_t = RETRY.into())]
+    pub(crate) retry: humantime::Duration,
     /// Print events as lines of JSON.
     #[arg(long)]
     pub(crate) json: bool,

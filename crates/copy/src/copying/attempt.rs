@@ -15,16 +15,16 @@ use crate::dialling::{begin, dial};
 use crate::error::CopyError;
 use crate::fields::Turn;
 use crate::filter::Filter;
-use crate::following::{Followed, follow};
-use crate::give::{Begin, Given, Lister, give};
+use crate::following::follow;
+use crate::give::{Begin, Lister, give};
 use crate::landing::Landing;
 use crate::redial::Attempt;
-use crate::report::Event;
+use crate::report::{Event, Moved};
 use crate::request::{LAST_PATIENCE, Verb};
 use crate::root::Root;
 use crate::spread::{Into, into_share};
 use crate::stripes::Striped;
-use crate::take::{Taken, take};
+use crate::take::take;
 use crate::walk::Walk;
 use crate::wish::Wish;
 
@@ -47,7 +47,7 @@ impl Plan<'_> {
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
                     let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
-                    let outcome = push(&session, lister, stop, attempt, watch);
+                    let outcome = give(&session, lister, Begin::AtOnce, stop, &mut attempt.moved, watch);
                     if let Err(CopyError::Session(_)) = outcome {
                         // Why we were not admitted, if so.
                         session.admitted()?;
@@ -61,7 +61,7 @@ impl Plan<'_> {
                 let landing = landing(*to, *into, options, stop)?;
                 let session = striped.dial()?;
                 attempt.was_admitted = true;
-                pull(&session, Some(striped), landing, wish, stop, attempt, watch)
+                pull(&session, Some(striped), landing, wish, stop, &mut attempt.moved, watch)
             }
             Self::Between { from, paths, to, into, job } => {
                 let verb = |one: &Into| Verb::Fetch {
@@ -79,10 +79,7 @@ impl Plan<'_> {
                 let fetch = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
                     let session = dial(one.url, &options.session, &one.request(options, job, verb(one)))?;
                     attempt.was_admitted = true;
-                    let mut followed = Followed::default();
-                    let outcome = follow(&session, stop, &mut followed, watch);
-                    (attempt.tally, attempt.arrived) = (followed.tally, followed.arrived);
-                    outcome.map(|()| followed.nodes)
+                    follow(&session, stop, &mut attempt.moved, watch)
                 };
                 into_share(&to.url, options, stop, attempt, watch, fetch)
             }
@@ -100,7 +97,8 @@ impl Plan<'_> {
                     let session = Session::dial(&url, &Trust::InsecureLoopback, None, &options.session)?;
                     attempt.was_admitted = true;
                     // There is no other end.
-                    push(&session, lister, stop, attempt, watch).map(drop).map_err(|cause| match cause {
+                    let outcome = give(&session, lister, Begin::AtOnce, stop, &mut attempt.moved, watch);
+                    outcome.map_err(|cause| match cause {
                         CopyError::Refused(why) => CopyError::Here(why),
                         cause => cause,
                     })
@@ -110,32 +108,16 @@ impl Plan<'_> {
     }
 }
 
-/// Gives all; returns the nodes that the other end would have take it, if it took nothing for that reason. Fails with why the other end would not, if so.
-fn push(
-    session: &Session,
-    lister: Lister,
-    stop: &AtomicBool,
-    attempt: &mut Attempt,
-    watch: &mut dyn FnMut(Event),
-) -> Result<Vec<String>, CopyError> {
-    let mut given = Given::default();
-    let outcome = give(session, lister, Begin::AtOnce, stop, &mut given, watch);
-    (attempt.tally, attempt.arrived) = (given.tally, given.arrived);
-    outcome.map(|()| given.nodes)
-}
-
 pub(crate) fn pull(
     session: &Session,
     striped: Option<&Striped<'_>>,
     landing: Option<Landing>,
     wish: Wish,
     stop: &AtomicBool,
-    attempt: &mut Attempt,
+    taken: &mut Moved,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
-    let mut taken = Taken::default();
-    let outcome = take(session, striped, landing, wish, stop, &mut taken, watch);
-    (attempt.tally, attempt.arrived) = (taken.tally, taken.arrived);
+    let outcome = take(session, striped, landing, wish, stop, taken, watch);
     if outcome.is_ok() {
         // The other end ends once it has heard the last word: a program that is gone sends nothing again that was lost.
         session.wait_ended(LAST_PATIENCE);
@@ -147,7 +129,7 @@ pub(crate) fn pull(
 fn take_here(listener: &Listener, landing: Option<Landing>, wish: Wish, stop: &AtomicBool) {
     const PATIENCE: Duration = Duration::from_secs(10);
     let Ok(Some(session)) = listener.accept(PATIENCE) else { return };
-    if take(&session, None, landing, wish, stop, &mut Taken::default(), &mut |_| {}).is_ok() {
+    if take(&session, None, landing, wish, stop, &mut Moved::default(), &mut |_| {}).is_ok() {
         session.wait_ended(LAST_PATIENCE);
     }
 }
@@ -157,7 +139,7 @@ fn landing(to: Near<'_>, into: bool, options: &CopyOptions, stop: &AtomicBool) -
         Near::Path(path) => Landing::here(path, into, options.wish.dry_run)?,
         Near::Stored(url) => Some(Landing::stored(url, into, options.wish(), stop)?),
     };
-    landing.map(|landing| if options.span.is_some() { landing.of_one_name() } else { Ok(landing) }).transpose()
+    landing.map(|landing| landing.for_span(options.span.is_some())).transpose()
 }
 
 fn walk(sources: &[Near<'_>], options: &CopyOptions, moment: SystemTime, stop: &AtomicBool) -> Result<Walk, CopyError> {

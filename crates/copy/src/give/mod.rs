@@ -30,7 +30,7 @@ use self::reader::{Job, Read};
 use self::unasked::Unasked;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
-use crate::report::{Event, Tally};
+use crate::report::{Event, Moved, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::words::{MOST_WHY, Word};
 
@@ -48,16 +48,6 @@ const IDLE: Duration = Duration::from_millis(50);
 const MOST_NAMES: usize = 8 << 10;
 /// Bytes of files that were made and are not sent yet: no more are listed then.
 const MOST_MADE: u64 = 32 << 20;
-
-/// What came of giving.
-#[derive(Debug, Default)]
-pub(crate) struct Given {
-    pub(crate) tally: Tally,
-    /// Bytes of content that arrived at the other end.
-    pub(crate) arrived: u64,
-    /// The other end takes nothing before it is asked again, for these take with it.
-    pub(crate) nodes: Vec<String>,
-}
 
 /// Something to send.
 #[derive(Debug)]
@@ -115,7 +105,7 @@ pub(crate) fn give(
     lister: Lister,
     begin: Begin,
     stop: &AtomicBool,
-    given: &mut Given,
+    given: &mut Moved,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
     let listings = session.open_flow(LISTINGS, Mode::Reliable, 4)?;
@@ -176,7 +166,7 @@ pub(crate) fn give(
             (Some(refusal), CopyError::Session(_)) => refusal,
             (_, cause) => cause,
         });
-        *given = Given { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
+        *given = Moved { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
         over.store(true, Ordering::Relaxed);
         stores.iter().for_each(|store| store.close());
         outcome

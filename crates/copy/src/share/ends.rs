@@ -9,13 +9,14 @@ use super::{Audit, Share, inner};
 use crate::error::CopyError;
 use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
-use crate::give::{Begin, Given, Lister, give};
+use crate::give::{Begin, Lister, give};
 use crate::landing::Landing;
 use crate::people::Right;
+use crate::report::Moved;
 use crate::request::LAST_PATIENCE;
 use crate::root::Root;
 use crate::selection::{Patterns, Span};
-use crate::take::{Taken, take};
+use crate::take::take;
 use crate::walk::Walk;
 use crate::wish::Wish;
 
@@ -58,7 +59,7 @@ impl Share {
             });
         }
         let filter = Filter::new(which.only).map_err(CopyError::Here)?;
-        let mut given = Given::default();
+        let mut given = Moved::default();
         let outcome =
             give(session, Lister::start(Walk::new(roots, filter)), which.begin, stop, &mut given, &mut |_| {});
         (told.files, told.bytes) = (given.tally.files, given.arrived);
@@ -79,11 +80,9 @@ impl Share {
         let path = inner(to)?;
         let (dir, to) = self.place_to_write(session, &wish, &path)?;
         let may_read = self.place(session, Right::Read, &path).is_ok();
-        let landing = Landing::within(&dir, to, into, wish.dry_run)?.map(|landing| landing.known(may_read));
-        let landing = landing
-            .map(|landing| if wish.start.is_some() { landing.of_one_name() } else { Ok(landing) })
-            .transpose()?;
-        let mut taken = Taken::default();
+        let landing = Landing::within(&dir, to, into, wish.dry_run)?;
+        let landing = landing.map(|landing| landing.known(may_read).for_span(wish.start.is_some())).transpose()?;
+        let mut taken = Moved::default();
         let outcome = take(session, None, landing, wish, stop, &mut taken, &mut |_| {});
         (told.files, told.bytes) = (taken.tally.files, taken.arrived);
         told.fault = failures(taken.tally.failed);

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use visapult_ripp_net::{Options, Session};
 
@@ -10,7 +9,7 @@ use super::audit::sources;
 use super::copies::Copy;
 use super::ends::failures;
 use super::{Audit, POLL, Share, inner};
-use crate::copying::pull;
+use crate::copying::{RETRY, pull};
 use crate::error::CopyError;
 use crate::landing::Landing;
 use crate::people::Right;
@@ -19,9 +18,6 @@ use crate::report::{Event, Report, Tally};
 use crate::request::{LAST_PATIENCE, Request, Verb};
 use crate::stripes::Striped;
 use crate::words::{MOST_WHY, Word};
-
-/// How long a lost connection to the other share is dialled again.
-const RETRY: Duration = Duration::from_secs(300);
 
 impl Share {
     /// Tells whoever dialled what is fetched for them, and stops one of these.
@@ -102,11 +98,11 @@ impl Share {
             let may_dial = |host: &str| self.fetches.may_dial(host);
             let striped = Striped::new(from, request, options, &may_dial, &portion.most_bps);
             let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
-                let landing = Landing::within(&dir, to, *into, wish.dry_run)?.map(|landing| landing.known(may_read));
-                let landing = landing.map(|landing| if span.is_some() { landing.of_one_name() } else { Ok(landing) });
+                let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
+                let landing = landing.map(|landing| landing.known(may_read).for_span(span.is_some()));
                 let session = striped.dial()?;
                 attempt.was_admitted = true;
-                pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, attempt, watch)
+                pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, &mut attempt.moved, watch)
             });
             is_over.store(true, Ordering::Relaxed);
             outcome

@@ -43,20 +43,12 @@ use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
 use crate::ranges::RangeName;
-use crate::report::{Event, Limit, Tally};
+use crate::report::{Event, Limit, Moved};
 use crate::stripes::Striped;
 use crate::wish::Wish;
 use crate::words::{MOST_WHY, Word};
 
 const POLL: Duration = Duration::from_millis(5);
-
-/// What came of taking.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taken {
-    pub(crate) tally: Tally,
-    /// Bytes of content that arrived.
-    pub(crate) arrived: u64,
-}
 
 /// Takes what the other end of `session` gives, until it is all there; of a share that is `striped` from its other nodes, too.
 ///
@@ -68,7 +60,7 @@ pub(crate) fn take(
     landing: Option<Landing>,
     wish: Wish,
     stop: &AtomicBool,
-    taken: &mut Taken,
+    taken: &mut Moved,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
     let ground = landing.as_ref().map(|landing| landing.ground.clone());
@@ -103,7 +95,7 @@ pub(crate) fn take(
         let outcome = taking.run();
         taking.count_late();
         taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
-        *taken = Taken { tally: taking.telling.tally, arrived: taking.arriving.bytes() };
+        (taken.tally, taken.arrived) = (taking.telling.tally, taking.arriving.bytes());
         if let Err(CopyError::Stopped) = outcome {
             // What has got its name until now counts there, too.
             let _ = taking.telling.say(&Word::Tally(taking.telling.tally));

@@ -2,12 +2,18 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
-use visapult_copy::{Audit, CopyError, Deed, Endpoint, Event, copy, fetches};
+use visapult_copy::{Audit, CopyError, Deed, Endpoint, Event, FetchState, Remote, copy, fetches};
 
-use crate::shares::{awkward, done, options, run, shared, told};
+use crate::shares::{awaited, awkward, done, options, run, shared, told};
+
+/// The fetch of this number, once it has ended.
+fn ended(share: &Remote, number: u64) -> FetchState {
+    awaited("the end of the fetch", || {
+        let states = fetches(share, None).unwrap();
+        states.into_iter().find(|state| state.number == number && state.result.is_some())
+    })
+}
 
 #[test]
 fn one_share_fetches_from_another() {
@@ -46,14 +52,7 @@ fn one_share_fetches_from_another() {
             let [Event::Detached(number)] = events[..] else { panic!("{events:?}") };
             report.unwrap();
             let Endpoint::There(share) = to.parse().unwrap() else { panic!() };
-            let state = loop {
-                let states = fetches(&share, None).unwrap();
-                let state = states.into_iter().find(|state| state.number == number).unwrap();
-                if state.result.is_some() {
-                    break state;
-                }
-                thread::sleep(Duration::from_millis(20));
-            };
+            let state = ended(&share, number);
             assert_eq!((state.result.as_deref(), state.tally.files), (Some("done"), 1));
             assert!(!state.from.contains('@') && state.to == "alone");
         });
@@ -74,20 +73,12 @@ fn a_fetch_ends_when_it_is_stopped_or_whoever_asked_leaves() {
     let (((), fetched), given) = shared(source.path(), false, |from| {
         shared(there.path(), true, |to| {
             let Endpoint::There(share) = to.parse().unwrap() else { panic!() };
-            let result = |number| loop {
-                let states = fetches(&share, None).unwrap();
-                let result = states.into_iter().find(|state| state.number == number).and_then(|state| state.result);
-                match result {
-                    Some(result) => break result,
-                    None => thread::sleep(Duration::from_millis(20)),
-                }
-            };
             let mut slow = options(&[&format!("{from}/large")], &format!("{to}/a"));
             slow.session.most_receive_bps = 20_000_000;
             slow.detach = true;
             run(&slow).0.unwrap();
             fetches(&share, Some(1)).unwrap();
-            assert!(result(1).contains("stopped"));
+            assert!(ended(&share, 1).result.unwrap().contains("stopped"));
             // Whoever does not stay, and did not say that it goes on.
             slow.detach = false;
             slow.destination = format!("{to}/b").parse().unwrap();
@@ -98,7 +89,7 @@ fn a_fetch_ends_when_it_is_stopped_or_whoever_asked_leaves() {
                 }
             });
             assert!(matches!(outcome, Err(CopyError::Stopped)));
-            assert!(result(2).contains("stopped"));
+            assert!(ended(&share, 2).result.unwrap().contains("stopped"));
         })
     });
     // Both ends say what had travelled by then.

@@ -3,13 +3,11 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 use visapult_copy::{Access, Audit, CopyError, Deed, Event, copy};
 use visapult_ripp_net::{Options, RippUrl, Session, Token, Trust};
 
-use crate::shares::{options, run, served, shared, text};
+use crate::shares::{eventually, options, run, served, shared, text};
 
 /// Files below a folder that have their names.
 fn named(folder: &Path) -> u64 {
@@ -63,9 +61,7 @@ fn each_copy_that_is_refused_leaves_a_line() {
             let url: RippUrl = url.parse().unwrap();
             let asked = Options { request, ..Options::default() };
             let session = Session::dial(&url, &Trust::for_url(&url).unwrap(), None, &asked).unwrap();
-            while session.is_alive() {
-                thread::sleep(Duration::from_millis(5));
-            }
+            eventually("the end of the session", || !session.is_alive());
         };
         dial(String::new());
         dial(r#"{"kind":"copy","version":2,"job":"j","verb":"get","paths":["../etc/passwd"]}"#.to_owned());
@@ -95,9 +91,7 @@ fn who_has_not_the_token_leaves_a_line() {
             let trust = Trust::for_url(&wrong).unwrap();
             Session::dial(&wrong, &trust, None, &Options::default()).unwrap_err();
         }
-        while heard.audits.lock().unwrap().len() < 2 {
-            thread::sleep(Duration::from_millis(5));
-        }
+        eventually("a line of each", || heard.audits.lock().unwrap().len() >= 2);
     });
     assert_eq!(audits.len(), 2);
     for Audit { who, peer, deed, paths, files, bytes, fault, .. } in &audits {

@@ -5,12 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use visapult_copy::{Access, Delete, Event, copy};
 use visapult_ripp_net::{Options, RippUrl, Session, Trust};
 
-use crate::shares::{done, options, run, served, text};
+use crate::shares::{StopAtEnd, awaited, done, eventually, options, run, served, text};
 
 #[test]
 fn each_person_may_do_what_the_policy_says() {
@@ -110,9 +109,8 @@ fn a_policy_that_changes_holds_from_then_on() {
         let [grace, ada] = urls else { panic!("{urls:?}") };
         let result = |url: &str, folder: &str| run(&options(&[&format!("{url}/{folder}/file")], text(target.path()))).0;
         let until = |url: &str, folder: &str, may: bool| {
-            while result(url, folder).is_ok() != may {
-                thread::sleep(Duration::from_millis(20));
-            }
+            let what = if may { "that it may be read" } else { "that it may not be read" };
+            eventually(what, || result(url, folder).is_ok() == may);
         };
         result(grace, "runs").unwrap();
         result(grace, "secret").unwrap_err();
@@ -126,9 +124,7 @@ fn a_policy_that_changes_holds_from_then_on() {
             let of_grace = scope.spawn(|| slow(grace, "one"));
             let of_ada = scope.spawn(|| slow(ada, "two"));
             let begun = |name: &str| target.path().join(format!("{name}.visapult-part")).exists();
-            while !(begun("one") && begun("two")) {
-                thread::sleep(Duration::from_millis(5));
-            }
+            eventually("the begin of both copies", || begun("one") && begun("two"));
             say(&(person("grace", "secret") + &person("ada", "runs")));
             let why = of_grace.join().unwrap().unwrap_err().to_string();
             assert!(why.contains("has changed for you") || why.contains("only secret"), "{why}");
@@ -138,9 +134,7 @@ fn a_policy_that_changes_holds_from_then_on() {
         result(grace, "runs").unwrap_err();
         // A mistake changes nothing, and is told.
         say("mistake");
-        while heard.mistakes.lock().unwrap().is_empty() {
-            thread::sleep(Duration::from_millis(5));
-        }
+        eventually("a word of the mistake", || !heard.mistakes.lock().unwrap().is_empty());
         assert!(heard.mistakes.lock().unwrap()[0].contains("people.toml line 2"), "{:?}", heard.mistakes);
         result(grace, "secret").unwrap();
         assert!(heard.audits.lock().unwrap().iter().any(|audit| audit.fault.is_some()));
@@ -167,10 +161,7 @@ fn who_is_taken_out_is_out_though_a_folder_of_somebody_else_is_missing() {
         let [grace, ada] = urls else { panic!("{urls:?}") };
         let get = |url: &str, path: &str| run(&options(&[&format!("{url}/{path}")], text(target.path()))).0;
         let told = |number: usize| {
-            while heard.mistakes.lock().unwrap().len() < number {
-                thread::sleep(Duration::from_millis(5));
-            }
-            heard.mistakes.lock().unwrap()[number - 1].clone()
+            awaited(&format!("mistake {number}"), || heard.mistakes.lock().unwrap().get(number - 1).cloned())
         };
         let missing = told(1);
         assert!(missing.contains("people.toml line 7: read: new is to be a folder"), "{missing}");
@@ -186,9 +177,7 @@ fn who_is_taken_out_is_out_though_a_folder_of_somebody_else_is_missing() {
         fs::create_dir(share.join("new")).unwrap();
         assert!(get(ada, "new").is_err());
         say(&person("ada", "\"new\", \"runs\""));
-        while get(ada, "new").is_err() {
-            thread::sleep(Duration::from_millis(20));
-        }
+        eventually("that Ada may read it", || get(ada, "new").is_ok());
     });
 }
 
@@ -205,33 +194,21 @@ fn a_token_that_cannot_be_had_lets_in_nobody_and_holds_up_nothing() {
         let get = |url: &str| run(&options(&[&format!("{url}/file")], text(target.path()))).0;
         get(grace).unwrap();
         fs::write(dir.path().join("grace.token"), "no token").unwrap();
-        while get(grace).is_ok() {
-            thread::sleep(Duration::from_millis(20));
-        }
+        eventually("that Grace is not let in", || get(grace).is_err());
         let told = heard.mistakes.lock().unwrap()[0].clone();
         assert!(told.contains("line 3: token_file: ") && told.contains("until then grace is not let in"), "{told}");
         get(ada).unwrap();
         // Whoever removes it gets another one.
         fs::remove_file(dir.path().join("grace.token")).unwrap();
-        let made = || fs::read_to_string(dir.path().join("grace.token")).ok();
-        let token = loop {
-            if let Some(token) = made() {
-                break token;
-            }
-            thread::sleep(Duration::from_millis(20));
-        };
+        let token = awaited("another token", || fs::read_to_string(dir.path().join("grace.token")).ok());
         let (_, place) = grace.split_once('@').unwrap();
         let grace = format!("ripp://{}@{place}", token.trim());
-        while get(&grace).is_err() {
-            thread::sleep(Duration::from_millis(20));
-        }
+        eventually("that Grace is let in again", || get(&grace).is_ok());
         // Nor is anybody let in, or told anything else, where nobody is left.
         for name in ["grace", "ada"] {
             fs::write(dir.path().join(format!("{name}.token")), "no token").unwrap();
         }
-        while get(&grace).is_ok() || get(ada).is_ok() {
-            thread::sleep(Duration::from_millis(20));
-        }
+        eventually("that nobody is let in", || get(&grace).is_err() && get(ada).is_err());
         let why = get(ada).unwrap_err().to_string();
         assert!(why.contains("the token is wrong"), "{why}");
     });
@@ -265,9 +242,7 @@ fn nothing_goes_to_a_folder_that_is_not_the_one_any_more_that_was_granted() {
         }
         fs::remove_file(&policy).unwrap();
         fs::write(&policy, told).unwrap();
-        while put().is_err() {
-            thread::sleep(Duration::from_millis(20));
-        }
+        eventually("that it goes to the folder that is granted now", || put().is_ok());
         assert_eq!(fs::read(share.join("in/grace/new")).unwrap(), b"new");
     });
 }
@@ -293,10 +268,11 @@ fn copies_of_one_person_keep_nobody_else_from_having_one() {
         thread::scope(|scope| {
             let all: Vec<_> = (0..32).map(|number| scope.spawn(move || slow(number))).collect();
             let begun = |number: usize| target.path().join(format!("{number}.visapult-part")).exists();
-            while !(0..32).all(begun) {
+            let _stop = StopAtEnd(&stop);
+            eventually("the begin of all copies", || {
                 assert!(!all.iter().any(|one| one.is_finished()), "one ended before all had begun");
-                thread::sleep(Duration::from_millis(5));
-            }
+                (0..32).all(begun)
+            });
             let one = |url: &str| run(&options(&[&format!("{url}/small")], text(&target.path().join("small")))).0;
             let (of_grace, of_ada) = (one(grace), one(ada));
             stop.store(true, Ordering::Relaxed);
@@ -326,9 +302,7 @@ fn nobody_takes_the_place_of_a_copy_of_somebody_else() {
         let _sessions = [ada, grace, grace].map(|url| dial(url));
         let ended = || heard.audits.lock().unwrap().iter().filter_map(|audit| audit.who.clone()).collect::<Vec<_>>();
         // Of grace's two the second is the first that is back.
-        while !ended().iter().any(|who| who == "grace") {
-            thread::sleep(Duration::from_millis(5));
-        }
+        eventually("the end of one of Grace's", || ended().iter().any(|who| who == "grace"));
         assert_eq!(ended(), ["grace"]);
     });
 }

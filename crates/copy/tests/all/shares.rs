@@ -8,11 +8,31 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use tempfile::TempDir;
 use visapult_copy::{Access, Audit, CopyError, CopyOptions, Event, Report, Share, ShareEvent, ShareOptions, copy};
 use visapult_ripp_net::{Identity, Options};
+
+/// Long enough that only something broken runs into it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for `condition`.
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    awaited(what, || condition().then_some(()));
+}
+
+/// What `look` finds, once it finds something.
+pub(crate) fn awaited<T>(what: &str, look: impl Fn() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// A share that is served as long as `work` lasts.
 pub(crate) fn shared<T>(folder: &Path, write: bool, work: impl FnOnce(&str) -> T) -> (T, Vec<Audit>) {
@@ -63,8 +83,8 @@ pub(crate) fn served<T>(folder: &Path, access: Access, work: impl FnOnce(&[Strin
     (outcome, heard.audits.into_inner().unwrap())
 }
 
-/// Stops the share, even if what it is for has failed.
-struct StopAtEnd<'a>(&'a AtomicBool);
+/// Stops a share or a copy, even if what it is for has failed.
+pub(crate) struct StopAtEnd<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
     fn drop(&mut self) {

@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
-use super::BACK_END;
 use super::messages::{FlowError, MOST_DOORS};
 use super::shared::Shared;
 use super::subscriber::Subscriber;
+use super::{BACK_END, DIAL_AGAIN};
 use crate::lock::lock;
 
 const POLL: Duration = Duration::from_millis(100);
-/// From one attempt to reach the back end to the next.
-const DIAL_AGAIN: Duration = Duration::from_secs(2);
 /// Reasons that are told at most.
 const MOST_TROUBLES: usize = 16;
 /// What the session is for, as its request says.

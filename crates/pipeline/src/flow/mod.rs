@@ -35,6 +35,8 @@ mod steering_log;
 mod strided;
 mod subscriber;
 
+use std::time::Duration;
+
 pub(crate) use receiver::Receiver;
 
 pub(crate) use clock::ClockOfBackEnd;
@@ -65,5 +67,7 @@ const BACK_END: Service = Service {
     printed_by: "visapult backend",
     taken_by: "simulations that publish (what they compute is on its page)",
 };
+/// From one attempt to reach the other end to the next.
+const DIAL_AGAIN: Duration = Duration::from_secs(2);
 /// The transport's flow that pieces travel in.
 const PIECES: &str = "pieces";

@@ -16,12 +16,11 @@ use super::options::FlowOptions;
 use super::questions::FlowHelm;
 use super::receiver::Receiver;
 use super::state::State;
-use super::{BACK_END, FIELDS};
+use super::{BACK_END, DIAL_AGAIN, FIELDS};
 use crate::crew::News;
 use crate::lock::unpoisoned;
 
 const POLL: Duration = Duration::from_millis(100);
-const DIAL_AGAIN: Duration = Duration::from_secs(2);
 /// Publishers that were dialled declare within this time.
 const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 /// How long whoever dials waits for a step to show.

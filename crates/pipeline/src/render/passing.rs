@@ -18,6 +18,7 @@ use visapult_render::{
 use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
 
+use super::FOR_FILES;
 use super::proxy::{Parts, Picture, check_brick_level, key_camera};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
@@ -59,9 +60,7 @@ impl<'a> Passing<'a> {
         let info = source.info();
         let refuse = |reason: &str| Err(PipelineError::Option(format!("{}: {reason}", info.name)));
         if info.live || config.back_end.crew.is_some() {
-            return refuse(
-                "--memory is for files that one process reads; a simulation's steps are received whole: leave it out",
-            );
+            return refuse(FOR_FILES);
         }
         if matches!(config.proxy, RenderProxy::Auto { .. }) {
             return refuse(

@@ -19,6 +19,15 @@ use visapult_volume_io::{ReadRequest, Source};
 const PATIENCE: Duration = Duration::from_secs(60);
 const SIZE: [usize; 3] = [40, 24, 33];
 
+/// Waits for `condition`.
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        thread::yield_now();
+    }
+}
+
 /// What a sample of a step is: no two alike within 2^24.
 fn value(step: StepIndex, field: usize, [x, y, z]: [usize; 3]) -> f32 {
     ((x + SIZE[0] * (y + SIZE[1] * z)) as u64 * 7 + step * 1_001 + field as u64 * 13) as f32
@@ -246,11 +255,15 @@ fn without_steps_ahead_one_is_sent_for_each_time_that_somebody_looks() {
     for _ in 0..5 {
         let before = source.steps().last;
         drop(source.helm().look());
-        while source.steps().last == before {
-            step += 1;
-            put(&mut publisher, step, &blocks[0]);
-            source.wait_beyond(before, Duration::from_millis(1));
-        }
+        eventually("a step after the one before", || {
+            let has_come = source.steps().last > before;
+            if !has_come {
+                step += 1;
+                put(&mut publisher, step, &blocks[0]);
+                source.wait_beyond(before, Duration::from_millis(1));
+            }
+            has_come
+        });
         for _ in 0..20 {
             step += 1;
             put(&mut publisher, step, &blocks[0]);
@@ -326,11 +339,12 @@ fn the_last_step_of_a_run_that_ends_arrives() {
     let url = publisher.url().unwrap().to_string();
     let publish = thread::spawn(move || {
         let mut step = 0;
-        while publisher.statistics().sent < 2 {
+        eventually("two steps on their way", || {
             put(&mut publisher, step, &whole);
             step += 1;
             thread::park_timeout(Duration::from_millis(3));
-        }
+            publisher.statistics().sent >= 2
+        });
         // What is under way now is not the last.
         (0..5).for_each(|more| put(&mut publisher, step + more, &whole));
         drop(publisher);
@@ -382,21 +396,14 @@ fn four_ranks_are_steered_before_the_same_step() {
     helm.steer("ann", set(2.5)).unwrap();
     let got: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
     assert!(got.iter().all(|one| *one == got[0]) && got[0].1 == 2.5, "{got:?}");
-    let wait_for = |what: &dyn Fn() -> bool| {
-        let deadline = Instant::now() + PATIENCE;
-        while !what() {
-            assert!(Instant::now() < deadline);
-            thread::yield_now();
-        }
-    };
-    wait_for(&|| helm.view().unwrap().1.parameters[0].value == 2.5);
+    eventually("the new strength", || helm.view().unwrap().1.parameters[0].value == 2.5);
     let (_, view) = helm.view().unwrap();
     assert_eq!((view.log[0].at, view.log[0].problem.clone()), (Some(got[0].0), None));
     helm.steer("bob", Action::Pause).unwrap();
-    wait_for(&|| helm.view().unwrap().1.state == RunState::Paused);
+    eventually("a pause", || helm.view().unwrap().1.state == RunState::Paused);
     helm.steer("bob", Action::Step).unwrap();
     helm.steer("bob", Action::Resume).unwrap();
-    wait_for(&|| helm.view().unwrap().1.state == RunState::Running);
+    eventually("a run that goes on", || helm.view().unwrap().1.state == RunState::Running);
     helm.steer("bob", Action::Stop).unwrap();
     let ends: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
     assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");

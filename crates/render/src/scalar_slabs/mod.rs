@@ -21,7 +21,8 @@ pub use join::join_scalar_slabs;
 pub(crate) use sample::reached;
 pub(crate) use stack::Faces;
 pub use stack::{ScalarStack, ScalarStackError};
-pub use tile::{FacePart, FaceTile, VALUE_CODES};
+pub(crate) use tile::VALUE_CODES;
+pub use tile::{FacePart, FaceTile};
 
 use crate::kept_range::{told_apart, with_zero_on_a_code};
 use crate::key_rays::Planes;

@@ -5,7 +5,7 @@ use crate::codec::{CodecError, with_decoder, with_encoder};
 use crate::slabs::{TILE_EDGE, TileError, TilePlace};
 
 /// Largest code of a value; code 0 is a missing one, 1 the low end of the range.
-pub const VALUE_CODES: u16 = 1023;
+pub(crate) const VALUE_CODES: u16 = 1023;
 
 /// Codes between processes alone: of a texel whose value another one has, and of one that nobody needs.
 pub(super) const ELSEWHERE_CODE: u16 = VALUE_CODES + 1;
@@ -30,7 +30,7 @@ impl FaceTile {
         16 + self.payload.len()
     }
 
-    /// Codes of the texels, row by row from the top, none above [`VALUE_CODES`].
+    /// Codes of the texels, row by row from the top, none above `VALUE_CODES`.
     ///
     /// # Errors
     /// [`TileError`] if the size is impossible or the payload damaged.

@@ -30,7 +30,7 @@ pub use line::Knot;
 use sampler::Sampler;
 pub(crate) use sparse::SparseSegments;
 pub use stack::{SegmentStack, SegmentStackError};
-pub use tile::{SEGMENT_TILE_EDGE, SegmentTile, SegmentTileError};
+pub use tile::{SegmentTile, SegmentTileError};
 use tolerance::{TOP_CODE, Tolerance};
 
 use crate::kept_range::{told_apart, with_zero_on_a_code};

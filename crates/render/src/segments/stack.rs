@@ -9,9 +9,10 @@ use super::pieces::{Cursor, Pieces};
 use super::tile::{SegmentTile, SegmentTileError};
 use super::{Knot, SegmentKeyframe};
 use crate::camera::dot;
+use crate::camera::intersect_box;
 use crate::integrals::Integrals;
 use crate::slabs::TilePlace;
-use crate::{Camera, Image, TransferFunction, View, intersect_box};
+use crate::{Camera, Image, TransferFunction, View};
 
 /// Most rays accepted: 4096 x 4096.
 const MAX_RAYS: usize = 1 << 24;

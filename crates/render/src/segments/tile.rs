@@ -8,7 +8,7 @@ use super::tolerance::TOP_CODE;
 use crate::codec::{CodecError, interleave_signs, separate_signs, with_decoder, with_encoder};
 
 /// Rays along the edge of a tile, at most.
-pub const SEGMENT_TILE_EDGE: usize = 64;
+pub(super) const SEGMENT_TILE_EDGE: usize = 64;
 
 /// Set in the difference of a knot that starts a run of its ray, but not its first one.
 const STARTS_RUN: u16 = 0x8000;

@@ -24,7 +24,7 @@ pub(crate) use layers::LayerCoder;
 pub(crate) use stack::Layers;
 pub use stack::{SlabStack, SlabStackError};
 pub(crate) use tile::TEXEL_BYTES;
-pub use tile::{ALPHA_CODES, SlabTile, TILE_EDGE, TexelPlanes, TileError};
+pub use tile::{SlabTile, TILE_EDGE, TexelPlanes, TileError};
 
 /// The layers of one key view: what one *Slabs* set of the view protocol holds.
 #[derive(Clone, Debug, PartialEq)]

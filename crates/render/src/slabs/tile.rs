@@ -13,7 +13,7 @@ pub(super) const TILE_EDGE_MAX: usize = TILE_EDGE + 2;
 
 /// Largest code of an opacity; the code grows with the square root of the opacity, so that faint layers, of which many
 /// lie behind each other, are stored more finely than opaque ones.
-pub const ALPHA_CODES: u16 = 1023;
+pub(super) const ALPHA_CODES: u16 = 1023;
 
 /// Bytes per texel before compression.
 pub(crate) const TEXEL_BYTES: usize = 5;

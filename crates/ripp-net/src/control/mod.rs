@@ -27,7 +27,7 @@ pub use frame::MAX_MESSAGE_BYTES;
 pub(crate) use listener::oldest_of_the_most;
 pub use listener::{ControlListener, MAX_CONNECTING, Security};
 pub(crate) use queue::MESSAGE;
-pub use queue::{ControlEvent, ControlReceiver, ControlSender, MAX_QUEUED};
+pub use queue::{ControlEvent, ControlReceiver, ControlSender};
 
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
@@ -39,7 +39,7 @@ use channel::{Channel, locked};
 pub(crate) use frame::{FrameReader, whole};
 
 /// The protocol's name in TLS (RFC 7301).
-pub const ALPN: &[u8] = b"ripp/1";
+pub(crate) const ALPN: &[u8] = b"ripp/1";
 /// The same where the dialling end takes a greeting before it has said hello; builds before this one do not know it.
 pub(crate) const ALPN_GREETED: &[u8] = b"ripp/1 greeted";
 

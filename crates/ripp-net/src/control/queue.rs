@@ -12,7 +12,7 @@ use crate::lock::lock;
 use crate::socket::Waker;
 
 /// Messages that wait to be sent at most.
-pub const MAX_QUEUED: usize = 1024;
+pub(super) const MAX_QUEUED: usize = 1024;
 /// Messages that wait to be taken at most; then the connection is no longer read, and the other end has to wait.
 pub(super) const MAX_ARRIVED: usize = 64;
 
@@ -129,7 +129,7 @@ impl ControlSender {
     /// Queues `message`.
     ///
     /// # Errors
-    /// [`ControlError::TooLong`]; [`ControlError::BackedUp`] if [`MAX_QUEUED`] messages wait already, or as many bytes as may; [`ControlError::Closed`].
+    /// [`ControlError::TooLong`]; [`ControlError::BackedUp`] if as many messages wait already as may, or as many bytes; [`ControlError::Closed`].
     pub fn send(&self, message: &[u8]) -> Result<(), ControlError> {
         if message.len() > MAX_MESSAGE_BYTES {
             return Err(ControlError::TooLong(message.len()));

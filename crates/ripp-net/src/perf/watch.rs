@@ -143,9 +143,7 @@ mod tests {
 
     fn assert_given_up(outcome: Result<crate::perf::Report, crate::session::SessionError>, other: &Session) {
         assert!(outcome.unwrap_err().to_string().contains("nothing has moved"));
-        while other.is_alive() {
-            thread::sleep(LOOK);
-        }
+        assert!(other.wait_ended(Duration::from_secs(30)), "the other end goes on");
         let told = other.why_ended().unwrap();
         assert!(told.contains("other end") && told.contains("nothing has moved"), "{told}");
     }

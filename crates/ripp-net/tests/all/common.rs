@@ -51,7 +51,7 @@ pub(crate) fn next_offer(session: &Session) -> Offer {
 }
 
 /// Waits for `condition`.
-pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "{what} did not happen");

@@ -12,6 +12,8 @@ use visapult_ripp_net::{
     MAX_CONNECTING, MAX_MESSAGE_BYTES, RippUrl, Security, Trust,
 };
 
+use crate::common::eventually;
+
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn any_port() -> SocketAddr {
@@ -123,12 +125,9 @@ fn who_closes_does_not_wait_for_an_end_that_takes_nothing() {
     let (there, here) = dialer.split().unwrap();
     // More than the system holds for an end that does not read.
     let large = vec![7; MAX_MESSAGE_BYTES];
-    let mut refused = 0;
-    while refused < 100 {
-        if there.send(&large).is_err() {
-            refused += 1;
-            thread::sleep(Duration::from_millis(5));
-        }
+    for _ in 0..100 {
+        eventually("a sender that is backed up", || there.send(&large).is_err());
+        thread::sleep(Duration::from_millis(5));
     }
     there.close();
     assert_eq!(here.recv_timeout(PATIENCE), Some(ControlEvent::Closed(CloseReason::ByUs)));

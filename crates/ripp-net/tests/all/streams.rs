@@ -270,9 +270,7 @@ fn what_a_dead_stream_had_under_way_comes_over_the_others() {
     thread::scope(|scope| {
         scope.spawn(|| send_all(&left, 5));
         scope.spawn(|| {
-            while relay.passed.load(Ordering::Relaxed) < 4_000_000 {
-                thread::yield_now();
-            }
+            eventually("4 MB through the relay", || relay.passed.load(Ordering::Relaxed) >= 4_000_000);
             relay.cut(2);
         });
         assert_all(receive(&right, LENGTHS.len()), 5);

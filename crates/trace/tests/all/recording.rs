@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use visapult_trace::{
     Event, Recording, Stage, StartError, Tap, Timeline, Trace, begin, is_on, now_ns, parse, record, set_offset,
@@ -12,6 +13,15 @@ use visapult_trace::{
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for `condition`.
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        thread::yield_now();
+    }
 }
 
 #[derive(Clone, Default)]
@@ -123,11 +133,11 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     let memory = Memory { room: Some(2000), ..Memory::default() };
     let recording = Recording::start(memory.clone(), "memory", "test").unwrap();
     let mut step = 0;
-    while is_on() {
+    eventually("the end of the recording", || {
         begin(Stage::Render, 0, step).end(0);
         step += 1;
-        thread::yield_now();
-    }
+        !is_on()
+    });
     begin(Stage::Render, 0, step).end(0);
     let finished = recording.finish();
     assert_eq!(finished.trouble.unwrap().kind(), io::ErrorKind::StorageFull);
@@ -162,9 +172,7 @@ fn times_are_written_in_the_sessions_clock_once_that_is_known() {
     let recording = Recording::start(memory.clone(), "memory", "test").unwrap();
     let event = Event { stage: Stage::Load, member: 0, step: 1, bytes: 0, start_ns: 1_000, end_ns: 3_000 };
     record(event);
-    while parse(&memory.bytes.lock().unwrap(), "memory").is_err() {
-        thread::yield_now();
-    }
+    eventually("a trace that can be read", || parse(&memory.bytes.lock().unwrap(), "memory").is_ok());
     let before = memory.trace().processes.remove(0);
     assert!(!before.aligned);
     // What was written before it was known is read in the session's clock all the same.
