@@ -3,7 +3,6 @@
 mod opening;
 pub(crate) mod written;
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,7 +84,7 @@ impl People {
     /// Those of them whom a file names that has a mistake: who is taken out of it is out, whatever else is wrong there. None where it names
     /// all, or nobody, and is no policy at all.
     pub(crate) fn still_named(&self, file: &Path) -> Option<Self> {
-        let text = fs::read_to_string(file).ok()?;
+        let text = private::read_rules(file).ok()??;
         let lines = || text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let is_named = |person: &&Person| {
             let name = person.member.name.as_str();
@@ -215,6 +214,7 @@ fn listed(words: impl Iterator<Item = String>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

@@ -209,6 +209,8 @@ fn an_object_that_nobody_accepts_waits_and_may_be_taken_back() {
     assert!(!ignored.is_over());
     ignored.cancel();
     assert!(ignored.wait().unwrap_err().why.contains("cancelled"));
+    // By when another object has come, what was said before it has been heard.
+    assert_works(&left, &right);
     // Too late, and told so.
     let late = offer.accept(Arc::new(MemorySink::new(LENGTH)));
     assert!(late.wait().unwrap_err().why.contains("cancelled"), "the sender took it back");
