@@ -111,7 +111,8 @@ pub(crate) struct Placed {
 
 /// Puts coordinates along x, y, z into a grid of unit spacing. Spacings are negative where coordinates fall.
 ///
-/// Lengths are told in the unit of the first axis that has more than one sample. What is in units that cannot be compared is in no grid: then there are none, and y and x run the way that their coordinates grow, z where it is told which is up.
+/// Lengths are told in the unit of the first axis that has more than one sample. Where units cannot be compared no coordinate is used, and y and x run the way
+/// that their coordinates grow, z where it is told which is up.
 /// One sample alone along an axis has no spacing, and is placed where its unit can be compared with that of the others.
 pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let mut placed = Placed::default();

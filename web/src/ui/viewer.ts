@@ -417,12 +417,15 @@ export class Viewer {
     const step = isAbsent ? (source.live ? null : Math.min(steps.last, Math.max(steps.first, wanted))) : wanted;
     if (same) this.#notices.pass();
     else this.#notices.dismiss();
+    const inVain = isFirst ? linkWords(this.#link, source) : "";
     const told = [
       before && !same ? otherSourceWords(source) : "",
       isAbsent ? absentStepWords(wanted, steps, source.live, !isFirst) : "",
-      isFirst ? linkWords(this.#link, source) : "",
+      inVain,
     ].filter((words) => words !== "");
-    if (told.length > 0) this.#notices.tell({ severity: "warning", text: told.join(" "), stays: isFirst });
+    // What the link itself says is looked into for as long as it takes.
+    const severity = isFirst ? "info" : "warning";
+    if (told.length > 0) this.#notices.tell({ severity, text: told.join(" "), stays: inVain !== "" });
     if (!same) this.#announcements.clear();
     this.#announce(steps);
     const playing = this.#state.playing && (same || isFirst) && step !== null;
