@@ -68,6 +68,18 @@ function delayFirstGroup() {
   };
 }
 
+/** To be run in a page before it begins: all its data connections bring everything so much later. */
+export const dataLate = (milliseconds) => inWorkers(`(${delayData})(${milliseconds})`);
+
+function delayData(milliseconds) {
+  const Real = WebSocket;
+  self.WebSocket = class extends Real {
+    set onmessage(listener) {
+      super.onmessage = (event) => setTimeout(listener, milliseconds, event);
+    }
+  };
+}
+
 /** In the page, before it begins: keeps the words that are on the labels' canvas in `window.written`. */
 export function keepWords() {
   window.written = [];

@@ -456,6 +456,106 @@ describe("controls", () => {
     await flat.kill();
   });
 
+  test("after the slider of steps Space plays, and what it goes through is told by itself alone", async (t) => {
+    const series = await startServer(writeNpy(join(here.folder, "series.npy"), 16, blob, 6));
+    t.after(() => series.kill());
+    const page = await openPage(here.browser, series.url, { query: { stills: "0" } });
+    await hasPicture(page);
+    const slider = page.getByRole("slider", { name: "Step" });
+    const told = () => page.getByLabel("Time shown").getAttribute("aria-live");
+    assert.equal(await told(), "polite");
+    await slider.focus();
+    await page.keyboard.press("ArrowRight");
+    await until(page, (v) => v.shown.step === 1);
+    assert.equal(await told(), "off");
+    await page.keyboard.press("Space");
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    await until(page, (v) => v.shown.step === 5);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("signs act after a drop-down was used, whose options letters choose", async () => {
+    const page = await here.open({ query: { stills: "0" } });
+    await hasPicture(page);
+    const distance = () => page.evaluate(() => window.visapult.camera.distance);
+    const map = page.locator("#map");
+    await map.selectOption("inferno");
+    await map.focus();
+    const before = await distance();
+    await page.keyboard.press("-");
+    assert.ok((await distance()) > before, "it was not zoomed");
+    await page.keyboard.press("c");
+    assert.equal(await map.inputValue(), "cividis");
+    assert.ok(await page.locator(".panel").isVisible());
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await page.close();
+  });
+
+  test("with a long unit the bounds of the range can be read, and all of the unit", async (t) => {
+    const units = { short: "Pa", powers: "kg m-2 s-1 K-1", words: "particles per cubic centimetre per second" };
+    const fields = Object.fromEntries(Object.entries(units).map(([name, unit]) => [name, { unit, valueAt: blob }]));
+    const server = await startServer(writeZarr(join(here.folder, "units.zarr"), 16, fields));
+    t.after(() => server.kill());
+    for (const name of Object.keys(units)) {
+      const page = await openPage(here.browser, server.url, { hash: `field=${name}&range.${name}=-0.123456,0.123456` });
+      await hasPicture(page);
+      await page.locator(".unit").filter({ hasText: units[name] }).waitFor();
+      await keep(page, `unit-${name}`);
+      const cut = await page.evaluate(() => {
+        const panel = document.querySelector(".panel").getBoundingClientRect();
+        const inputs = [...document.querySelectorAll(".range input")];
+        const narrow = inputs.filter((input) => input.scrollWidth > input.clientWidth).map(({ value }) => value);
+        const { left, right } = document.querySelector(".unit").getBoundingClientRect();
+        return left < panel.left || right > panel.right ? [...narrow, "unit"] : narrow;
+      });
+      assert.deepEqual(cut, []);
+      await page.close();
+    }
+  });
+
+  test("text that alone is enlarged is not cut in its controls", async () => {
+    for (const [width, height] of [
+      [1024, 720],
+      [390, 844],
+    ]) {
+      const page = await here.open({ width, height, hash: "panel=1" });
+      await hasPicture(page);
+      await page.addStyleTag({ content: ":root { font-size: 26px }" });
+      await keep(page, `large-text-${width}`);
+      const cut = await page.evaluate(() => {
+        const controls = document.querySelectorAll(".panel :is(select, button:not(.icon), input[type=text])");
+        const isCut = (control) => {
+          const { height, right } = control.getBoundingClientRect();
+          const line = Number.parseFloat(getComputedStyle(control).fontSize);
+          return height < 1.2 * line || right > innerWidth || control.scrollHeight > control.clientHeight + 1;
+        };
+        return [...controls]
+          .filter((control) => control.checkVisibility() && isCut(control))
+          .map((one) => one.outerHTML);
+      });
+      assert.deepEqual(cut, []);
+      await page.close();
+    }
+  });
+
+  test("what a link says in vain is told until it is dismissed, also when something else is shown", async () => {
+    const page = await here.open({ hash: "bogus=1" });
+    const notice = page.getByText(/\u201cbogus\u201d/);
+    await notice.waitFor();
+    await page.locator("#proxy").selectOption("bricks");
+    await page.locator("#field").selectOption({ index: 0 });
+    await page.locator(".stage").focus();
+    await page.keyboard.press(".");
+    assert.ok(await notice.isVisible(), "it is gone");
+    await notice.hover();
+    assert.ok(await page.locator(".status").evaluate((status) => status.matches(":hover")), "it cannot be pointed at");
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    await notice.waitFor({ state: "detached" });
+    await page.close();
+  });
+
   test("a notice of several lines leaves the triad of axes to be seen", async () => {
     for (const [width, height] of [
       [1024, 720],

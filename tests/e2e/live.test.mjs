@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import {
+  dataLate,
   difference,
   firstGroupLate,
   hasPicture,
@@ -227,6 +228,32 @@ describe("a live simulation", () => {
     const { last } = await page.evaluate(() => window.visapult.steps);
     await become("visible");
     await until(page, (v, n) => v.shown.step >= n, last);
+  });
+
+  test("its address is written once while nothing but the step changes", async () => {
+    const count = await page.evaluate(async () => {
+      const { replaceState } = history;
+      let count = 0;
+      history.replaceState = function (...state) {
+        count += 1;
+        return replaceState.apply(this, state);
+      };
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      history.replaceState = replaceState;
+      return count;
+    });
+    assert.ok(count <= 1, `${count} times`);
+  });
+
+  test("a picture that comes long after its step is said to be behind", async () => {
+    const late = await openPage(browser, server.url, { query: { stills: "0" }, before: dataLate(6000) });
+    await until(late, (v) => v.shown.step !== null);
+    await late.getByText(/^About \d+ s behind the simulation$/).waitFor();
+    await keep(late, "behind");
+    await late.getByRole("button", { name: "Pause" }).click();
+    await late.getByText(/behind the simulation$/).waitFor({ state: "hidden" });
+    assert.deepEqual(late.errors, []);
+    await late.close();
   });
 
   test("the page says that its server is gone, and recovers when it is back", async () => {

@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { inflateSync } from "node:zlib";
 import { decibels } from "./against-program.mjs";
 import {
+  dataLate,
   difference,
   hasPicture,
   inWorkers,
@@ -236,6 +237,50 @@ describe("a file", () => {
     await server.kill();
     server = await startServer("demo:wave?n=32", Number(server.url.port));
     await until(page, (v) => v.wantedStep === null && v.shown.step > 1);
+    await page.close();
+  });
+
+  test("an edit right before the page is loaded again, or is reset, is not lost", async () => {
+    const page = await here.open();
+    await hasPicture(page);
+    const colours = page.locator("#map");
+    await until(page, () => location.hash.includes("view="));
+    await colours.selectOption("cividis");
+    await page.reload();
+    await hasPicture(page);
+    assert.equal(await colours.inputValue(), "cividis");
+    const hash = await page.evaluate(() => {
+      const map = document.querySelector("#map");
+      map.value = "inferno";
+      map.dispatchEvent(new Event("change"));
+      const canvas = document.querySelector("canvas.picture");
+      const lost = new Promise((resolve) => canvas.addEventListener("webglcontextlost", () => resolve(location.hash)));
+      canvas.getContext("webgl2").getExtension("WEBGL_lose_context").loseContext();
+      return lost;
+    });
+    assert.match(hash, /inferno/);
+    await page.close();
+  });
+
+  test("another file in the place of the one before is said to be shown", async (t) => {
+    const [one, other] = ["one.npy", "other.npy"].map((name, i) => writeNpy(join(here.folder, name), 16 + 8 * i, blob));
+    let server = await startServer(one);
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url);
+    await hasPicture(page);
+    await server.kill();
+    server = await startServer(other, Number(server.url.port));
+    await page.getByText(/^Another source is shown now: .*other/).waitFor();
+    await keep(page, "another-source");
+    await page.close();
+  });
+
+  test("a first picture that takes its time is said to be waited for", async () => {
+    const page = await here.open({ before: dataLate(2000), query: { stills: "0" } });
+    await page.getByText("Waiting for the first picture").waitFor();
+    await keep(page, "waiting-for-picture");
+    await hasPicture(page);
+    await page.getByText("Waiting for the first picture").waitFor({ state: "hidden" });
     await page.close();
   });
 

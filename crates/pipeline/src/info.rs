@@ -132,10 +132,10 @@ impl fmt::Display for SourceReport {
                 None => write!(f, "no finite value")?,
             }
             if field.missing > 0 {
-                write!(f, ", {} values missing", field.missing)?;
+                write!(f, ", {} missing", counted(field.missing))?;
             }
             if field.infinite > 0 {
-                write!(f, ", {} values infinite in single precision (shown as missing)", field.infinite)?;
+                write!(f, ", {} infinite in single precision (shown as missing)", counted(field.infinite))?;
             }
             if let Some(unfit) = field.unfit {
                 write!(f, ", {unfit}")?;
@@ -209,6 +209,10 @@ fn unit_suffix(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }
 }
 /// A value with all of its digits, in as many places as one can read.
+fn counted(values: u64) -> String {
+    format!("{values} value{}", if values == 1 { "" } else { "s" })
+}
+
 fn readable(value: f32) -> String {
     let has_few_places = value == 0.0 || (1e-4..1e9).contains(&value.abs());
     if has_few_places { value.to_string() } else { format!("{value:e}") }
@@ -239,6 +243,11 @@ mod tests {
         assert_eq!(of(1e3, 1e3 + 1.0), None);
         // It is one value, in the file, too.
         assert_eq!(of(1e6, 1e6), None);
+    }
+
+    #[test]
+    fn one_value_is_counted_as_one() {
+        assert_eq!([counted(1), counted(2)], ["1 value", "2 values"]);
     }
 
     #[test]

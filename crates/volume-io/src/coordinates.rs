@@ -111,8 +111,9 @@ pub(crate) struct Placed {
 
 /// Puts coordinates along x, y, z into a grid of unit spacing. Spacings are negative where coordinates fall.
 ///
-/// Lengths in different units cannot be compared: then there are none, and y and x run the way that their coordinates grow, z where it is told which is up.
-/// One sample alone along an axis has no spacing, and is placed where its unit is that of the others.
+/// Lengths are told in the unit of the first axis that has more than one sample. Where units cannot be compared no coordinate is used, and y and x run the way
+/// that their coordinates grow, z where it is told which is up.
+/// One sample alone along an axis has no spacing, and is placed where its unit can be compared with that of the others.
 pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let mut placed = Placed::default();
     let remarks = &mut placed.remarks;
@@ -131,10 +132,10 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
             }
         }
     }
-    let unit_of = |found: &Found| symbol(&found.coordinates.unit).to_owned();
     let Some((_, first, ..)) = used.first() else { return placed };
-    let unit = unit_of(first);
-    if used.iter().any(|(_, found, ..)| unit_of(found) != unit) {
+    let unit = symbol(&first.coordinates.unit).to_owned();
+    let to_unit = |found: &Found| Conversion::of(&found.coordinates.unit, &unit);
+    if used.iter().any(|(_, found, ..)| to_unit(found).is_none()) {
         let named: Vec<_> = used.iter().map(|(_, found, ..)| described(&found.coordinates)).collect();
         remarks.push(format!("coordinates in different units ({}) not used: spacing 1", named.join(", ")));
         let is_turned = |axis: usize, found: &Found| axis < 2 || found.coordinates.are_downwards.is_some();
@@ -151,15 +152,16 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
         remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
     }
     for (axis, found, value) in single {
-        if unit_of(found) == unit && value.is_finite() {
+        if let Some(conversion) = to_unit(found).filter(|_| value.is_finite()) {
             remarks.extend(found.upside_down(axis));
-            grid.origin[axis] = value;
+            grid.origin[axis] = conversion.of_value(value);
         }
     }
     for (axis, found, sign, spacing) in used {
         remarks.extend(found.upside_down(axis));
-        grid.spacing[axis] = spacing.mean;
-        grid.origin[axis] = sign * found.coordinates.values[0];
+        let Some(conversion) = to_unit(found) else { continue };
+        grid.spacing[axis] = conversion.of_value(spacing.mean);
+        grid.origin[axis] = conversion.of_value(sign * found.coordinates.values[0]);
         if !spacing.is_even {
             let named = cut(&found.coordinates.name);
             remarks.push(format!("coordinates {named} are uneven: their mean spacing is taken"));
@@ -168,6 +170,45 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     }
     grid.unit = unit;
     placed
+}
+
+/// Makes values of one unit values of another: by a power of ten, which divides where it is negative, for those below 1 are not exact.
+#[derive(Clone, Copy)]
+struct Conversion(i32);
+
+impl Conversion {
+    /// `None` where units cannot be compared.
+    fn of(unit: &str, to: &str) -> Option<Self> {
+        if symbol(unit) == symbol(to) {
+            return Some(Self(0));
+        }
+        Some(Self(power_of_metre(unit)? - power_of_metre(to)?))
+    }
+
+    fn of_value(self, value: f64) -> f64 {
+        let factor = 10_f64.powi(self.0.abs());
+        if self.0 < 0 { value / factor } else { value * factor }
+    }
+}
+
+/// The power of ten that such a unit of length is of a metre.
+fn power_of_metre(unit: &str) -> Option<i32> {
+    match symbol(unit) {
+        "m" => return Some(0),
+        "km" => return Some(3),
+        "cm" => return Some(-2),
+        "mm" => return Some(-3),
+        "um" | "\u{b5}m" | "\u{3bc}m" => return Some(-6),
+        "nm" => return Some(-9),
+        _ => {}
+    }
+    match unit.to_ascii_lowercase().as_str() {
+        "centimetre" | "centimetres" | "centimeter" | "centimeters" => Some(-2),
+        "millimetre" | "millimetres" | "millimeter" | "millimeters" => Some(-3),
+        "micrometre" | "micrometres" | "micrometer" | "micrometers" | "micron" | "microns" => Some(-6),
+        "nanometre" | "nanometres" | "nanometer" | "nanometers" => Some(-9),
+        _ => None,
+    }
 }
 
 impl Spacing {
@@ -318,6 +359,26 @@ mod tests {
         assert_eq!(placed("m", 500.0), ([0.0, 5.0, 500.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
         assert_eq!(placed("hPa", 500.0), ([0.0, 5.0, 0.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
         assert_eq!(placed("m", f64::NAN).0, [0.0, 5.0, 0.0]);
+    }
+
+    #[test]
+    fn lengths_are_told_in_the_unit_of_the_first_axis() {
+        let placed = |[x, y, z]: [&str; 3], of: [&[f64]; 3]| {
+            let mut grid = Grid::of_size(of.map(<[f64]>::len));
+            let along = [coordinates("x", x, of[0]), coordinates("y", y, of[1]), coordinates("z", z, of[2])];
+            let told = place(&along, &mut grid);
+            (grid.spacing, grid.origin, grid.unit, told.remarks.len(), told.is_more_than_grid)
+        };
+        let (km, m): (&[f64], &[f64]) = (&[10.0, 12.0, 14.0], &[50.0, 150.0, 250.0]);
+        let due = ([2.0, 2.0, 0.1], [10.0, 10.0, 0.05], "km".to_owned(), 0, false);
+        assert_eq!(placed(["km", "kilometers", "m"], [km, km, m]), due);
+        assert_eq!(placed(["Kilometre", "km", "metres"], [km, km, m]), due);
+        let fine = ([100.0, 2e3, 0.002], [50.0, 1e4, 0.01], "um".to_owned(), 0, false);
+        assert_eq!(placed(["um", "mm", "nanometer"], [m, km, &[10.0, 12.0]]), fine);
+        assert_eq!(placed(["\u{b5}m", "micron", "\u{3bc}m"], [km, km, km]).3, 0);
+        let plane = ([2.0, 2.0, 1.0], [10.0, 10.0, 0.05], "km".to_owned(), 0, false);
+        assert_eq!(placed(["km", "km", "m"], [km, km, &[50.0]]), plane);
+        assert_eq!(placed(["km", "km", "Mm"], [km, km, m]).0, [1.0; 3]);
     }
 
     #[test]

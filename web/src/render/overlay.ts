@@ -313,12 +313,12 @@ function drawLegend(
   const length = Math.min(200, height * 0.4);
   const x = 16;
   const bottom = height - 24;
+  const numbers = x + LEGEND_WIDTH + 9;
   const stops = colourStops(transfer.colours);
   const gradient = context.createLinearGradient(0, bottom, 0, bottom - length);
   for (const [s, colour] of legendColours(stops)) gradient.addColorStop(s, colour);
   context.fillStyle = gradient;
   context.fillRect(x, bottom - length, LEGEND_WIDTH, length);
-  places.keep(0, bottom - length, x + LEGEND_WIDTH + 5, bottom);
   context.strokeStyle = "rgba(255,255,255,.25)";
   context.lineWidth = 1;
   context.strokeRect(x - 0.5, bottom - length - 0.5, LEGEND_WIDTH + 1, length + 1);
@@ -331,9 +331,11 @@ function drawLegend(
     const y = bottom - (hi > lo ? (value - lo) / (hi - lo) : 0.5) * length;
     context.moveTo(x + LEGEND_WIDTH + 1, y);
     context.lineTo(x + LEGEND_WIDTH + 5, y);
-    text(context, words, x + LEGEND_WIDTH + 9, y, INK, "11px", "left");
-    place(context, places, words, x + LEGEND_WIDTH + 9, y, "11px", "left");
+    text(context, words, numbers, y, INK, "11px", "left");
   }
+  const widest = Math.max(0, ...marks.map(({ words }) => across(context, words, numbers, "11px", "left")[1]));
+  // Numbers of an axis would be read as some of these.
+  places.keep(0, bottom - length - LINE / 2, numbers + widest + BESIDE, bottom + LINE / 2);
   context.stroke();
   const name = shortened(context, title, Math.max(MOST_OF_TITLE * width, 60));
   const above = bottom - length - LINE;

@@ -9,6 +9,7 @@ import { icons } from "./icons";
 import { keptWords } from "./kept";
 import { KeyScope } from "./key-scope";
 import { type KeyActions, listenToKeys } from "./keys";
+import { ageWords, Lag } from "./lag";
 import { Panel, type Statistics } from "./panel";
 import { pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
@@ -54,6 +55,8 @@ class App {
   readonly #told = el("div", { class: "status" }, this.#status, this.#dismiss);
   readonly #quality = el("div", { class: "quality", "aria-hidden": "true" });
   readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
+  readonly #behind = el("div", { class: "behind", role: "status" });
+  readonly #lag = new Lag();
   readonly #kept = el("div", { class: "kept", role: "status" });
   readonly #nothing = el("div", { class: "nothing", role: "status" });
   readonly #missing = el("div", { class: "missing", role: "status" });
@@ -106,7 +109,11 @@ class App {
     this.#build();
     painter.resize(this.#stage.clientWidth, this.#stage.clientHeight, window.devicePixelRatio || 1);
     const wide = window.matchMedia("(min-width: 701px)").matches;
-    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", wide, (state) => this.#show(state));
+    this.#viewer = new Viewer(painter, location, query.get("token") ?? "", {
+      wide,
+      isReading: () => this.#told.matches(":hover, :focus-within"),
+      changed: (state) => this.#show(state),
+    });
     this.#listen();
     this.#show(this.#viewer.state);
     exposeToTests(this.#viewer);
@@ -119,7 +126,16 @@ class App {
       this.#keys,
       this.#canvas,
       this.#overlay,
-      el("div", { class: "corner" }, this.#nothing, this.#kept, this.#missing, this.#fresh, this.#quality),
+      el(
+        "div",
+        { class: "corner" },
+        this.#nothing,
+        this.#kept,
+        this.#missing,
+        this.#behind,
+        this.#fresh,
+        this.#quality,
+      ),
     );
     this.#dismiss.addEventListener("click", () => {
       this.#viewer.dismissNotice();
@@ -156,17 +172,22 @@ class App {
       showHelp: () => this.#help.showModal(),
     };
     listenToKeys(actions, this.#stage, this.#keyScope);
+    const reload = () => {
+      viewer().saveAddress();
+      window.location.reload();
+    };
     this.#canvas.addEventListener("webglcontextlost", (event) => {
       event.preventDefault();
+      viewer().saveAddress();
       this.#isReset = true;
       root.classList.add("reset");
       this.#show(this.#viewer.state);
     });
     // Everything on the page is in its URL, so loading it again restores it, or shows what a pasted one says.
-    this.#canvas.addEventListener("webglcontextrestored", () => window.location.reload());
+    this.#canvas.addEventListener("webglcontextrestored", reload);
     // Of too many pages browsers take what the oldest one draws with, and do not give it back.
     const comeBack = () => {
-      if (this.#isReset && document.visibilityState === "visible") window.location.reload();
+      if (this.#isReset && document.visibilityState === "visible") reload();
     };
     document.addEventListener("visibilitychange", comeBack);
     window.addEventListener("focus", comeBack);
@@ -174,6 +195,7 @@ class App {
       if (viewer().state.source) this.#printed.replaceChildren(viewer().painter.copy());
     });
     window.addEventListener("afterprint", () => this.#printed.replaceChildren());
+    window.addEventListener("pagehide", () => viewer().saveAddress());
     window.addEventListener("hashchange", () => window.location.reload());
     new ResizeObserver(() => this.#resize()).observe(this.#stage);
     this.#watchPixelRatio();
@@ -277,13 +299,12 @@ class App {
     const { shown } = viewer.painter;
     const now = performance.now();
     const { freshness } = viewer;
-    const ageMs = freshness?.ageMs ?? now - viewer.shownAt;
-    const age = shown.step === null ? "-" : `${formatNumber(ageMs / 1000, 10)} s`;
+    const { behind } = viewer;
     const drawing = shown.resolution > 0 && shown.resolution < 1 ? ` at ${Math.round(shown.resolution * 100)} %` : "";
     const rows: Statistics = [
       ["Shown", `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`],
       // Of a file it says nothing.
-      ...(source?.live ? [["Age", age] as const] : []),
+      ...(source?.live ? [["Age", behind ? ageWords(behind) : "-"] as const] : []),
       ...(freshness ? [["Fresh", freshness.share] as const] : []),
       ["Frames", `${formatNumber(viewer.frames.pace(now), 10)} /s`],
       ["Received", `${formatBytes(viewer.received.total)}, ${formatRate(viewer.received.rate(now) * 8)}`],
@@ -294,6 +315,7 @@ class App {
     this.#panel.showLifelines(viewer.lifelines);
     const words = shown.proxy === "none" ? "" : `${proxyWords(shown.proxy, shown.level, shown.bits)}${drawing}`;
     setText(this.#quality, words);
+    setText(this.#behind, this.#lag.words(viewer.isFollowing ? behind : null, now));
   }
 
   async #savePng(withLabels: boolean): Promise<void> {

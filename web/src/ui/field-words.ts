@@ -21,15 +21,20 @@ export function fieldWords(info: FieldMessage | null, { first, last }: StepSpan,
   const [lo, hi] = info.extent ?? info.range;
   const value = formatNumber(valueAt(lo, scale));
   if (lo === hi) return `Every value of ${where}${isLogarithmic ? " above 0" : ""} is ${value} in single precision.`;
-  const absence = isLogarithmic ? "not above 0, or missing," : "missing";
-  const missing =
-    info.missing > 0 ? `${info.missing.toLocaleString("en")} values are ${absence} and drawn transparent.` : "";
+  const missing = missingWords(info.missing, isLogarithmic);
   const apart = isLogarithmic ? FEW_VALUES : toldApart([lo, hi]);
   const steps =
     apart < FEW_VALUES
       ? `Single precision tells ${apart} values of ${where} apart: steps in the picture may be those.`
       : "";
   return [missing, steps, isLogarithmic ? "" : unfit([lo, hi], where)].filter(Boolean).join(" ");
+}
+
+/** The server counts what is infinite, or no number, with what is missing. */
+function missingWords(count: number, isLogarithmic: boolean): string {
+  if (count === 0) return "";
+  const absence = isLogarithmic ? "not above 0, or missing," : "missing or not finite,";
+  return `${count.toLocaleString("en")} ${count === 1 ? "value is" : "values are"} ${absence} and drawn transparent.`;
 }
 
 /** Why pictures may be wrong of values from `lo` to `hi`. */

@@ -112,13 +112,19 @@ function shifted(key: string, actions: KeyActions): (() => void) | undefined {
   return table[key];
 }
 
+/** Whether `key` chooses among the options; letters and digits may, wherever they are in a word. */
+function beginsOption(select: HTMLSelectElement, key: string): boolean {
+  const isBeginning = () => [...select.options].some(({ text }) => text.startsWith(key));
+  return key.length === 1 && (/[\p{L}\p{N}]/u.test(key) || isBeginning());
+}
+
 function keepsKey(event: KeyboardEvent): boolean {
   const { target, key } = event;
   if (!(target instanceof Element) || target.closest("dialog[open]")) return target instanceof Element;
   if (target instanceof HTMLInputElement && target.type === "text") return true;
   const moves = key.startsWith("Arrow") || key === "Home" || key === "End";
-  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement)
-    return moves || key === " " || (key.length === 1 && target instanceof HTMLSelectElement);
+  if (target instanceof HTMLSelectElement) return moves || key === " " || beginsOption(target, key);
+  if (target instanceof HTMLInputElement) return moves || (key === " " && target.type !== "range");
   if (target.closest("[role=log]")) return moves || key === " ";
   const isPressed = target instanceof HTMLButtonElement || target.closest("summary") !== null;
   return isPressed && (key === " " || key === "Enter");

@@ -39,6 +39,11 @@ function shortened(one: string): string {
   return letters.length > MOST_LETTERS ? `${letters.slice(0, MOST_LETTERS).join("")}\u2026` : words;
 }
 
+/** That the server shows something else than before. */
+export function otherSourceWords({ name }: Pick<SourceInfo, "name">): string {
+  return `Another source is shown now: ${isolated(name)}.`;
+}
+
 /** Why the step that is wanted is not shown, and what is. `wasShown`: it was there before. */
 export function absentStepWords(step: number, { first, last }: StepSpan, live: boolean, wasShown: boolean): string {
   const instead = live ? "following the newest" : `step ${Math.min(last, Math.max(first, step))} is shown`;

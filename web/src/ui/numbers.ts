@@ -5,6 +5,10 @@ export type Range = readonly [lo: number, hi: number];
 
 /** Of thousands, or of three digits behind a point. */
 const OPEN_COMMA = /^([-+\u2212]?[1-9]\d{0,2}),(\d{3})$/;
+const DECIMAL = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i;
+/** Of thousands. */
+const SEPARATED = /^[-+\u2212]?\d{1,3}([,.' _\u00a0\u2009\u202f\u2019]\d{3})+([.,]\d*)?$/;
+const WITH_UNIT = /^(?!0[xbo])([-+\u2212]?[\d.,]+(?:e[-+\u2212]?\d+)?)\s*[\p{L}%\u00b0\u00b5].*$/iu;
 
 /** Why a comma may be either of two numbers; `null` if it is not. */
 export function commaWords(typed: string): string | null {
@@ -18,7 +22,18 @@ export function commaWords(typed: string): string | null {
 export function numberOf(typed: string): number {
   if (OPEN_COMMA.test(typed.trim())) return Number.NaN;
   const text = typed.trim().replace(",", ".").replaceAll("\u2212", "-");
-  return text === "" ? Number.NaN : Number(text);
+  return DECIMAL.test(text) ? Number(text) : Number.NaN;
+}
+
+/** Why what was typed is no number; `null` if it is one. */
+export function noNumberWords(typed: string): string | null {
+  const words = typed.trim();
+  const either = commaWords(words);
+  if (either !== null || Number.isFinite(numberOf(words))) return either;
+  const refusal = `\u201c${words}\u201d is not a number`;
+  if (SEPARATED.test(words)) return `${refusal}: write it without separators.`;
+  const [, number] = words.match(WITH_UNIT) ?? [];
+  return number && Number.isFinite(numberOf(number)) ? `${refusal}: write it without the unit.` : `${refusal}.`;
 }
 
 /** How many values single precision tells apart from `lo` to `hi`, at most. */
@@ -98,9 +113,8 @@ function problemOf(typed: Typed, values: readonly number[], scale: Scale): strin
     if (text === null) continue;
     const words = text.trim();
     if (words === "") return "A bound is left empty.";
-    const either = commaWords(words);
-    if (either !== null) return either;
-    if (!Number.isFinite(values[i])) return `\u201c${words}\u201d is not a number.`;
+    const problem = noNumberWords(words);
+    if (problem !== null) return problem;
     if (scale === "logarithmic" && values[i] <= 0)
       return `\u201c${words}\u201d is not above 0, where a logarithmic scale begins.`;
   }

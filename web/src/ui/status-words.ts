@@ -48,10 +48,11 @@ function lostWords({ reason, attempt }: Lost): string {
   return `Connection lost (${sentence(reason)}), retrying\u2026${patient}`;
 }
 
-function waitingWords({ source, field, fieldInfo }: ViewerState, shown: number | null): string {
-  if (source && shown !== null && shown !== field) return otherFieldWords(source.fields, shown, field);
-  if (fieldInfo?.provisional) return "A first look, while this step is read\u2026";
-  return source?.live && !fieldInfo ? "Waiting for the first step\u2026" : "";
+function waitingWords({ source, field, fieldInfo, isAwaited }: ViewerState, shown: number | null): string {
+  if (shown === null && source?.live && !fieldInfo) return "Waiting for the first step\u2026";
+  if (shown === null) return isAwaited && fieldInfo?.finite !== 0 ? "Waiting for the first picture\u2026" : "";
+  if (source && shown !== field) return otherFieldWords(source.fields, shown, field);
+  return fieldInfo?.provisional ? "A first look, while this step is read\u2026" : "";
 }
 
 function otherFieldWords(fields: SourceInfo["fields"], shown: number, wanted: number): string {

@@ -44,6 +44,7 @@ export class Timeline {
   /** For who does not see the button change: it may have been a key. */
   readonly #spoken = el("span", { class: "spoken", role: "status" });
   #wasRunning: boolean | null = null;
+  #isDragged = false;
   /** The time that is shown, and that of the step before. */
   #times: readonly [now: StepTime | null, before: StepTime | null] = [null, null];
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
@@ -58,6 +59,8 @@ export class Timeline {
     this.#back.addEventListener("click", () => actions.stepBy(-1));
     this.#forward.addEventListener("click", () => actions.stepBy(1));
     this.#slider.addEventListener("input", () => actions.goTo(Number(this.#slider.value)));
+    this.#slider.addEventListener("pointerdown", () => this.#drag(true));
+    for (const end of ["pointerup", "pointercancel"]) this.#slider.addEventListener(end, () => this.#drag(false));
     this.#speed.addEventListener("change", () => actions.chooseStride(Number(this.#speed.value)));
     this.#live.addEventListener("click", () => actions.follow());
     this.#row.append(this.#back, this.#play, this.#forward, this.#speed, this.#slider, this.#text, this.#live);
@@ -82,10 +85,16 @@ export class Timeline {
     this.#live.classList.toggle("gone", state.gone);
     this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;
     const words = shownWords(state, this.#timeBefore(state));
-    // Whoever follows would be told each step.
-    setAttributes(this.#text, { "aria-live": running ? "off" : "polite" });
+    // Whoever follows would be told each step, and who is at the slider by that already.
+    const isAtSlider = this.#isDragged || document.activeElement === this.#slider;
+    setAttributes(this.#text, { "aria-live": running || isAtSlider ? "off" : "polite" });
     setText(this.#text, words);
     this.#slider.setAttribute("aria-valuetext", sliderWords(at, state.shownStep, words));
+  }
+
+  /** Not every browser gives it the focus. */
+  #drag(isDragged: boolean): void {
+    this.#isDragged = isDragged;
   }
 
   /** Takes note of the time that is shown; that of the step before, if there was one. */

@@ -13,15 +13,18 @@ import {
   type StepSpan,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
+import { Address } from "./address";
+import { Announcements } from "./announcements";
 import { Attention } from "./attention";
 import type { Edits } from "./edits";
 import { Eye } from "./eye";
 import { FieldStates } from "./field-states";
 import { type Absence, type FreshnessShown, FreshnessState } from "./freshness";
 import { type ReadLink, readHash, writeHash } from "./hash";
+import type { Behind } from "./lag";
 import { legendsOf } from "./legends";
 import type { LifelinesShown } from "./lifelines-state";
-import { absentStepWords, linkWords } from "./link-words";
+import { absentStepWords, linkWords, otherSourceWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
@@ -48,7 +51,20 @@ export interface ViewerState {
   readonly plan: PlanMessage | null;
   readonly steering: SteeringShown | null;
   readonly notice: Notice | null;
+  /** The server has been there for long enough to be asked where the first picture is. */
+  readonly isAwaited: boolean;
 }
+
+export interface Surroundings {
+  /** There is room for the controls beside the picture. */
+  readonly wide: boolean;
+  /** Somebody is reading the notice. */
+  isReading(): boolean;
+  changed(state: ViewerState): void;
+}
+
+/** A picture that comes sooner is not waited for. */
+const AWAITED_MS = 500;
 
 type Welcome = Extract<ControlMessage, { kind: "welcome" }>;
 
@@ -59,13 +75,15 @@ export class Viewer {
   readonly received = new Meter();
   readonly #session: Session;
   readonly #onChange: (state: ViewerState) => void;
+  readonly #address = new Address(() => this.#hash(), location, history);
+  readonly #announcements = new Announcements();
   #state: ViewerState;
   readonly #eye: Eye;
   #sequence = 0;
   /** The first view that asks for the proxy that is chosen. */
   #chosenAt = 0;
   readonly #fields: FieldStates;
-  readonly #notices = new Notices((notice) => this.#set({ notice }));
+  readonly #notices: Notices;
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
@@ -76,13 +94,13 @@ export class Viewer {
   #legends: readonly LegendWords[] = [];
   /** What the page was opened with. */
   readonly #link: ReadLink;
-  #hashTimer: ReturnType<typeof setTimeout> | null = null;
+  #awaitedTimer: ReturnType<typeof setTimeout> | null = null;
 
-  /** `wide`: there is room for the controls beside the picture. */
-  constructor(painter: Painter, base: URL, token: string, wide: boolean, onChange: (state: ViewerState) => void) {
+  constructor(painter: Painter, base: URL, token: string, { wide, isReading, changed }: Surroundings) {
     const link = readHash(base.hash);
     this.painter = painter;
-    this.#onChange = onChange;
+    this.#onChange = changed;
+    this.#notices = new Notices((notice) => this.#set({ notice }), isReading);
     this.#eye = new Eye(
       link.camera,
       () => painter.aspect,
@@ -110,6 +128,7 @@ export class Viewer {
       plan: null,
       steering: null,
       notice: null,
+      isAwaited: false,
     };
     this.#link = link;
     painter.onFrame = (shown) => this.#frameDrawn(shown);
@@ -131,9 +150,19 @@ export class Viewer {
     return this.#state;
   }
 
-  /** When the step on the screen appeared, page clock. */
-  get shownAt(): number {
-    return this.#playback.shownAt;
+  /** How old the step on the screen is, and how far behind; `null` while there is none. */
+  get behind(): Behind | null {
+    const { step } = this.painter.shown;
+    if (step === null) return null;
+    const now = performance.now();
+    const ageMs = this.freshness?.ageMs ?? this.#announcements.ageMs(step, now);
+    return { ageMs, steps: Math.max(0, this.#state.steps.last - step) };
+  }
+
+  /** The newest step is asked for, and comes as soon as it can. */
+  get isFollowing(): boolean {
+    const { source, connection } = this.#state;
+    return source?.live === true && connection.kind === "open" && this.#stepAskedFor === null;
   }
 
   /** How fresh the step on the screen is, if the server has said so. */
@@ -204,7 +233,7 @@ export class Viewer {
     if (!source?.fields[field]) return;
     this.#lastShown.set(linearField(source.fields, this.#state.field), this.#state.field);
     this.#lastShown.set(linearField(source.fields, field), field);
-    this.#notices.dismiss();
+    this.#notices.pass();
     this.painter.want({ field, step: this.#state.step, proxy: this.#state.proxy });
     this.#set({ field, ...this.#knownOf(field) });
     this.#sendView();
@@ -263,7 +292,7 @@ export class Viewer {
   steer(action: SteerAction): void {
     if (this.#state.connection.kind !== "open" || !this.#session.steer(action)) return;
     this.#steering.ask(action);
-    this.#notices.dismiss();
+    this.#notices.pass();
     this.#set({ steering: this.#steeringShown() });
   }
 
@@ -273,6 +302,11 @@ export class Viewer {
 
   toggleAxes(): void {
     this.#set({ axes: !this.#state.axes });
+  }
+
+  /** Before the page goes. */
+  saveAddress(): void {
+    this.#address.flush();
   }
 
   dismissNotice(): void {
@@ -311,7 +345,7 @@ export class Viewer {
   }
 
   #wantStep(step: number | null, playing: boolean): void {
-    this.#notices.dismiss();
+    this.#notices.pass();
     this.#set({ step, playing });
     this.painter.want({ field: this.#state.field, step, proxy: this.#state.proxy });
     this.#sendView();
@@ -352,9 +386,15 @@ export class Viewer {
     const { kind } = connection;
     if (kind === "lost" || kind === "refused" || kind === "unreadable") {
       this.#steering.forget();
-      this.#notices.dismiss();
+      this.#notices.pass();
     }
-    this.#set({ connection, steering: this.#steeringShown() });
+    this.#await(kind === "open");
+    this.#set({ connection, steering: this.#steeringShown(), isAwaited: false });
+  }
+
+  #await(isOpen: boolean): void {
+    if (this.#awaitedTimer !== null) clearTimeout(this.#awaitedTimer);
+    this.#awaitedTimer = isOpen ? setTimeout(() => this.#set({ isAwaited: true }), AWAITED_MS) : null;
   }
 
   #welcome(welcome: Welcome): void {
@@ -366,7 +406,8 @@ export class Viewer {
     const geometry = geometryOf(source.grid);
     this.#eye.fit(geometry.edges);
     this.painter.begin(welcome.groups, geometry, same);
-    const isFirst = !this.#state.source;
+    const before = this.#state.source;
+    const isFirst = before === null;
     // Whoever was at a step of another source did not mean one of this simulation.
     const kept = same || !source.live ? this.#state.step : null;
     const wanted = (isFirst ? this.#link.step : kept) ?? (source.live ? null : steps.first);
@@ -374,12 +415,19 @@ export class Viewer {
     const isHere = same && source.live && wanted !== null && wanted === this.painter.shown.step && wanted < steps.first;
     const isAbsent = wanted !== null && !isHere && (wanted < steps.first || wanted > steps.last);
     const step = isAbsent ? (source.live ? null : Math.min(steps.last, Math.max(steps.first, wanted))) : wanted;
-    this.#notices.dismiss();
+    if (same) this.#notices.pass();
+    else this.#notices.dismiss();
+    const inVain = isFirst ? linkWords(this.#link, source) : "";
     const told = [
+      before && !same ? otherSourceWords(source) : "",
       isAbsent ? absentStepWords(wanted, steps, source.live, !isFirst) : "",
-      isFirst ? linkWords(this.#link, source) : "",
+      inVain,
     ].filter((words) => words !== "");
-    if (told.length > 0) this.#notices.tell({ severity: "warning", text: told.join(" ") });
+    // What the link itself says is looked into for as long as it takes.
+    const severity = isFirst ? "info" : "warning";
+    if (told.length > 0) this.#notices.tell({ severity, text: told.join(" "), stays: inVain !== "" });
+    if (!same) this.#announcements.clear();
+    this.#announce(steps);
     const playing = this.#state.playing && (same || isFirst) && step !== null;
     this.#steering.begin(welcome.session, same, welcome.steers);
     this.#freshness.clear();
@@ -444,6 +492,7 @@ export class Viewer {
   #newSteps(steps: StepSpan): void {
     const { step, playing } = this.#state;
     if (steps.last < this.#state.steps.last) this.#restart();
+    this.#announce(steps);
     this.#set({ steps });
     if (this.absence) this.#set({ steering: this.#steeringShown() });
     if (!playing || step === null || step >= steps.first) return;
@@ -456,6 +505,11 @@ export class Viewer {
   #restart(): void {
     this.painter.restart();
     this.#freshness.clear();
+    this.#announcements.clear();
+  }
+
+  #announce({ last }: StepSpan): void {
+    this.#announcements.tell(last, performance.now());
   }
 
   #newField(message: FieldMessage): void {
@@ -491,15 +545,14 @@ export class Viewer {
   }
 
   #saveHash(): void {
-    if (this.#hashTimer !== null || !this.#state.source) return;
-    this.#hashTimer = setTimeout(() => {
-      this.#hashTimer = null;
-      const { source, field } = this.#state;
-      const name = source?.fields[field]?.name ?? null;
-      const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-      const hash = writeHash({ ...this.#state, camera: this.#eye.camera, field: name, ...transfers });
-      history.replaceState(history.state, "", hash);
-    }, 300);
+    if (this.#state.source) this.#address.note();
+  }
+
+  #hash(): string {
+    const { source, field } = this.#state;
+    const name = source?.fields[field]?.name ?? null;
+    const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
+    return writeHash({ ...this.#state, camera: this.#eye.camera, field: name, ...transfers });
   }
 }
 

@@ -135,3 +135,13 @@ test("the name of an axis is not written right before the legend's title, as a p
   const isInLine = name[1] < title[3] && name[3] > title[1];
   expect(isInLine && name[0] < title[2] + 8).toBe(false);
 });
+
+test("words of axes are not written among the legend's numbers", () => {
+  const words = written("u", [edge(1, [-0.28, -0.39, 0], [-0.28, 0.39, 0]), edge(0, [-0.3, -0.3, 0], [0.3, -0.3, 0])]);
+  const numbers = words.filter(({ box }) => box[0] === 37).map(({ box }) => box);
+  expect(numbers.length).toBeGreaterThan(2);
+  const right = Math.max(...numbers.map((box) => box[2]));
+  const [top, bottom] = [Math.min(...numbers.map((box) => box[1])), Math.max(...numbers.map((box) => box[3]))];
+  const among = words.filter(({ box }) => box[0] !== 37 && box[0] < right && box[3] > top && box[1] < bottom);
+  expect(among).toEqual([]);
+});

@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Address } from "../../src/ui/address";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** An address bar, what the page shows, and what was written. */
+function bar() {
+  const here = { hash: "#step=1", shown: "#step=2", refuses: false, written: [] as string[] };
+  const replaceState = (_: unknown, __: string, hash?: string | URL | null) => {
+    if (here.refuses) throw new Error("too often");
+    here.hash = String(hash);
+    here.written.push(here.hash);
+  };
+  return { here, address: new Address(() => here.shown, here, { state: null, replaceState }) };
+}
+
+test("an address is written a while after an edit, at once where the page goes, and not again where it is the same", () => {
+  const { here, address } = bar();
+  address.note();
+  address.note();
+  expect(here.written).toEqual([]);
+  vi.advanceTimersByTime(1000);
+  for (let i = 0; i < 30; i++) {
+    address.note();
+    vi.advanceTimersByTime(330);
+  }
+  expect(here.written).toEqual(["#step=2"]);
+  here.shown = "#step=3";
+  address.note();
+  address.flush();
+  address.flush();
+  expect(here.written).toEqual(["#step=2", "#step=3"]);
+});
+
+test("a link that was pasted over it is left alone", () => {
+  const { here, address } = bar();
+  address.note();
+  here.hash = "#view=1,2,3,4";
+  address.flush();
+  vi.advanceTimersByTime(1000);
+  expect(here.written).toEqual([]);
+});
+
+test("a browser that takes no more addresses gets the last one later", () => {
+  const { here, address } = bar();
+  here.refuses = true;
+  address.note();
+  vi.advanceTimersByTime(1000);
+  here.refuses = false;
+  here.shown = "#step=4";
+  vi.advanceTimersByTime(6000);
+  expect(here.written).toEqual(["#step=4"]);
+});
