@@ -56,13 +56,13 @@ pub enum PrivateError {
         owner: u32,
     },
     /// Nobody has so much to keep there.
-    #[error("{path} is larger than 1 MiB, and so nothing that is read here: shorten it, or name another")]
+    #[error("{path} is larger than 1 MiB, and so nothing that is read here: shorten it")]
     TooLarge {
         /// The file.
         path: PathBuf,
     },
     /// It is in another encoding, or no text.
-    #[error("{path} is no text in UTF-8: write it so, or name another")]
+    #[error("{path} is no text in UTF-8: write it so")]
     NoText {
         /// The file.
         path: PathBuf,
