@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::{CodeBits, MOST_EDGE};
 use visapult_ripp_net::units::parse_bytes;
 
-use crate::whole::growing_file;
+use crate::output_file::growing_file;
 
 pub(crate) use backend::BackendOptions;
 pub(crate) use copy::{CopyOptions, FetchesOptions, ShareOptions, VerifyOptions};

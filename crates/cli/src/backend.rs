@@ -12,9 +12,9 @@ use visapult_ripp_net::{Identity, Options, Token, own_host, user_folder};
 
 use crate::arguments::BackendOptions;
 use crate::commands::{NO_SIMULATION, back_end_config, default_pes, log_steering, serve_page, show};
+use crate::output_file::{Output, check_writable, write_whole};
 use crate::processes::Processes;
 use crate::say::{say, tell};
-use crate::whole::{Output, check_writable, write_whole};
 
 const LOOK: Duration = Duration::from_millis(200);
 

@@ -17,9 +17,9 @@ use visapult_ripp_net::user_folder;
 
 use crate::arguments::{DeviceName, InfoOptions, PageOptions, ProxyName, RenderOptions, SplitOptions, ViewOptions};
 use crate::browser;
+use crate::output_file::{Output, check_writable, write_whole};
 use crate::processes::Processes;
 use crate::say::{say, tell};
-use crate::whole::{Output, check_writable, write_whole};
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;

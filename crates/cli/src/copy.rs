@@ -15,9 +15,9 @@ use visapult_copy::{
 use crate::arguments::CopyOptions;
 use crate::causes::Causes;
 use crate::inside::lies_in;
+use crate::output_file::{Output, check_writable, folder_of, is_output, write_whole};
 use crate::say::{say, say_in_place, tell, with_causes};
 use crate::stop::{self, INTERRUPTED};
-use crate::whole::{Output, check_writable, folder_of, is_output, write_whole};
 
 /// It ended before all was there.
 const FAILED: u8 = 1;

@@ -11,6 +11,7 @@ mod doctor;
 mod fetches;
 mod inside;
 mod log;
+mod output_file;
 mod perf;
 mod processes;
 mod say;
@@ -19,7 +20,6 @@ mod share;
 mod stop;
 mod trace;
 mod verify;
-mod whole;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

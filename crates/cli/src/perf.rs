@@ -15,9 +15,9 @@ use visapult_ripp_net::{
 };
 
 use crate::arguments::{PerfSendOptions, PerfServeOptions, PerfSide};
+use crate::output_file::{Output, check_writable, is_output, write_whole};
 use crate::say::{say, say_in_place, tell, with_causes};
 use crate::stop::on_signal;
-use crate::whole::{Output, check_writable, is_output, write_whole};
 
 /// Measurements of a path.
 const PERF: Service = Service { name: "perf", printed_by: "visapult perf serve", taken_by: "visapult perf send" };

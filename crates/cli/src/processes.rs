@@ -11,8 +11,8 @@ use visapult_pipeline::{Comm, Crew};
 use visapult_trace::Recording;
 
 use crate::arguments::SplitOptions;
+use crate::output_file::{Output, check_writable};
 use crate::stop::on_signal;
-use crate::whole::{Output, check_writable};
 
 /// The processes of this run. When it is dropped, the run ends for all of them.
 pub(crate) struct Processes {

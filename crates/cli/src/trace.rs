@@ -7,8 +7,8 @@ use anyhow::{Result, bail};
 use visapult_trace::{PlotOptions, Summary, Timeline, lifelines, read};
 
 use crate::arguments::{TraceCommand, TraceMergeOptions, TracePlotOptions};
+use crate::output_file::{Output, check_writable, write_whole};
 use crate::say::tell;
-use crate::whole::{Output, check_writable, write_whole};
 
 pub(crate) fn run(command: &TraceCommand) -> Result<()> {
     match command {

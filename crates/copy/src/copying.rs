@@ -13,7 +13,7 @@ use visapult_ripp_net::Options;
 pub(crate) use self::attempt::pull;
 use self::near::is_content;
 use self::plan::Plan;
-use crate::apart::check_apart;
+use crate::conflicts::check_apart;
 use crate::endpoint::Endpoint;
 use crate::error::CopyError;
 use crate::fields::FieldPart;

@@ -12,7 +12,7 @@ use visapult_objects::ObjectUrl;
 
 use crate::error::CopyError;
 use crate::names::{Name, last_name, shown};
-use crate::objects::Shelf;
+use crate::objects::StoreDestination;
 use crate::wish::Wish;
 
 /// A part of a file must not take the place of the whole, which has its name in the folder.
@@ -23,7 +23,7 @@ pub(crate) const PART_NEEDS_NAME: &str =
 #[derive(Clone, Debug)]
 pub(crate) enum Ground {
     Folder(Arc<Dir>),
-    Shelf(Arc<Shelf>),
+    Store(Arc<StoreDestination>),
 }
 
 /// Where the things of a copy go.
@@ -76,8 +76,8 @@ impl Landing {
     /// # Errors
     /// If nothing can be copied there.
     pub(crate) fn stored(url: &ObjectUrl, into: bool, wish: Wish, stop: &AtomicBool) -> Result<Self, CopyError> {
-        let (shelf, rename) = Shelf::open(url, into, wish, stop)?;
-        Ok(Self { ground: Ground::Shelf(Arc::new(shelf)), rename, is_known: true })
+        let (target, rename) = StoreDestination::open(url, into, wish, stop)?;
+        Ok(Self { ground: Ground::Store(Arc::new(target)), rename, is_known: true })
     }
 
     /// The same for what may be a span of a file, which has a name of its own.

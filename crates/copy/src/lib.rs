@@ -7,9 +7,9 @@
 //! Invariant: nothing outside the folder that is shared, or copied into, is touched, whatever the other end says; a file has its name only once
 //! every byte of it was read back and found right, and the disk has it.
 
-mod apart;
 mod bundle;
 mod bytes;
+mod conflicts;
 mod copying;
 #[doc(hidden)]
 pub mod decoders;

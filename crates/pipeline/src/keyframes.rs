@@ -8,7 +8,7 @@ use visapult_trace::Stage;
 use visapult_volume::coarsened_size;
 
 use crate::making::{bricks_of, image_of, resolved, scalar_slabs_of, segments_of, slabs_of};
-use crate::shelf::Shelf;
+use crate::memo::Memo;
 use crate::stages::at_all;
 use crate::step_store::LoadedStep;
 use crate::wire::{
@@ -77,11 +77,11 @@ struct KeyframeKey {
 /// pool's thread that waits may be the one that the encoding needs.
 pub struct Keyframes {
     /// Of all values.
-    levels: Shelf<LevelCoding, Arc<Encoded>>,
+    levels: Memo<LevelCoding, Arc<Encoded>>,
     /// Of parts of the values.
-    parts: Shelf<LevelCoding, Arc<Encoded>>,
-    keyframes: Shelf<KeyframeKey, Arc<Encoded>>,
-    stills: Shelf<StillKey, Arc<Encoded>>,
+    parts: Memo<LevelCoding, Arc<Encoded>>,
+    keyframes: Memo<KeyframeKey, Arc<Encoded>>,
+    stills: Memo<StillKey, Arc<Encoded>>,
 }
 
 /// What a still depends on besides the step.
@@ -90,10 +90,10 @@ type StillKey = (Camera, Viewport, TransferFunction);
 impl Default for Keyframes {
     fn default() -> Self {
         Self {
-            levels: Shelf::new(LEVELS_KEPT),
-            parts: Shelf::new(PARTS_KEPT),
-            keyframes: Shelf::new(KEYFRAMES_KEPT),
-            stills: Shelf::new(KEYFRAMES_KEPT),
+            levels: Memo::new(LEVELS_KEPT),
+            parts: Memo::new(PARTS_KEPT),
+            keyframes: Memo::new(KEYFRAMES_KEPT),
+            stills: Memo::new(KEYFRAMES_KEPT),
         }
     }
 }

@@ -8,8 +8,8 @@ use visapult_render::Prediction;
 
 use crate::choice::{COLOUR_BELOW_DB, predicted};
 use crate::making::resolved;
+use crate::memo::Memo;
 use crate::planner::TURNS_DEG;
-use crate::shelf::Shelf;
 use crate::step_store::{LoadedStep, StepKey};
 use crate::views::{angle_between_deg, are_alike};
 use crate::wire::View;
@@ -68,11 +68,11 @@ impl Predicted {
 /// What was predicted of late for any session.
 ///
 /// Nothing here may be asked for on a thread of the pool that predicts, as with [`Keyframes`](crate::keyframes::Keyframes).
-pub(crate) struct Predictions(Shelf<Occasion, Arc<Predicted>>);
+pub(crate) struct Predictions(Memo<Occasion, Arc<Predicted>>);
 
 impl Default for Predictions {
     fn default() -> Self {
-        Self(Shelf::new(KEPT))
+        Self(Memo::new(KEPT))
     }
 }
 

@@ -14,13 +14,13 @@ mod control;
 pub mod decoders;
 mod fingerprint;
 mod identity;
-mod kept;
 mod kept_token;
 mod lock;
 mod own_host;
 pub mod perf;
 mod policy;
 pub mod private;
+mod saved_urls;
 mod session;
 mod socket;
 mod text;
@@ -38,9 +38,9 @@ pub use control::{
 };
 pub use fingerprint::{Fingerprint, FingerprintError};
 pub use identity::{Identity, IdentityError, user_folder};
-pub use kept::{KeptError, with_kept_token};
 pub use own_host::own_host;
 pub use policy::{Policy, PolicyError, PolicyFile, Ruling};
+pub use saved_urls::{KeptError, with_kept_token};
 pub use session::{
     Arrival, Delivery, Flow, Incoming, LaneStatistics, Lanes, Listener, ListenerOptions, MemorySink, NoMemory, Note,
     ObjectError, Offer, Options, Outgoing, Rate, Refused, Service, Session, SessionError, Sink, Source, Statistics,

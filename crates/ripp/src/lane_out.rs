@@ -122,7 +122,7 @@ impl LaneOut {
         }
     }
 
-    /// The same that sends nothing until it is [woken](crate::abreast::wake).
+    /// The same that sends nothing until it is [woken](crate::path_sharing::wake).
     #[must_use]
     pub fn asleep(self) -> Self {
         Self { asleep: true, ..self }
@@ -231,7 +231,7 @@ impl LaneOut {
     }
 
     /// Sends datagrams of these sizes from here on, and looks for the rate anew: what the path did with others says nothing of it.
-    pub fn look_again(&mut self, now: Time, sizes: Sizes) {
+    pub fn restart_rate_search(&mut self, now: Time, sizes: Sizes) {
         self.sizes = sizes;
         self.controller.begin_again(sizes, self.rtt.least());
         self.train = first_train(sizes, &self.controller);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::control::{Message, reason};
-use crate::held::{Held, Piece};
+use crate::early_data::{Held, Piece};
 use crate::inbox::{Inbox, Refusal};
 use crate::memory::Limits;
 use crate::outbox::Mode;

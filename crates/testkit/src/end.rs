@@ -6,11 +6,11 @@ mod outgoing;
 use std::time::Duration;
 
 use fastrand::Rng;
-use visapult_ripp::abreast;
 use visapult_ripp::control::Message;
-use visapult_ripp::held::Held;
+use visapult_ripp::early_data::Held;
 use visapult_ripp::inbox::Refusal;
 use visapult_ripp::outbox::Outbox;
+use visapult_ripp::path_sharing;
 use visapult_ripp::receiving::{Hold, Receiving};
 use visapult_ripp::record::{End as Side, LaneSecret};
 use visapult_ripp::sending::Sending;
@@ -134,7 +134,7 @@ impl End {
         self.incoming.accept_due(world, &mut self.receiving)?;
         self.settle_news(world, out)?;
         self.give_up_dead_lanes(now);
-        abreast::wake(&mut self.lanes.iter_mut().map(|lane| &mut lane.sender).collect::<Vec<_>>(), now);
+        path_sharing::wake(&mut self.lanes.iter_mut().map(|lane| &mut lane.sender).collect::<Vec<_>>(), now);
         let mut next = self.outgoing.next_due(&self.sending).min(self.incoming.next_due());
         let clock = &self.plan.clock;
         for lane in &mut self.lanes {

@@ -10,7 +10,7 @@ use visapult_ripp_net::units::parse_rate;
 use super::listen::{parse_address, parse_host};
 use super::path::parse_mode;
 use super::{PageOptions, SplitOptions};
-use crate::whole::growing_file;
+use crate::output_file::growing_file;
 
 /// Options of `visapult backend`.
 #[derive(Debug, Args)]

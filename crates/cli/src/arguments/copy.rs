@@ -10,7 +10,7 @@ use visapult_ripp_net::units::parse_bytes;
 
 use super::listen::{ListenOptions, parse_address};
 use super::path::PathOptions;
-use crate::whole::growing_file;
+use crate::output_file::growing_file;
 
 const COPY_HELP: &str = "\
 Places:

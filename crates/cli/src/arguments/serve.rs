@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::listen::{ListenOptions, parse_address};
-use crate::whole::growing_file;
+use crate::output_file::growing_file;
 
 /// Options of `visapult serve`.
 #[derive(Debug, Args)]

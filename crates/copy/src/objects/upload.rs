@@ -12,7 +12,7 @@ use object_store::{MultipartId, PutMultipartOptions, PutPayload};
 use visapult_objects::Fault;
 use visapult_ripp_net::{MemorySink, Sink};
 
-use super::shelf::{Shelf, attributes};
+use super::store_destination::{StoreDestination, attributes};
 use crate::lock::lock;
 use crate::log::Origin;
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
@@ -20,7 +20,7 @@ use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 /// A large file on its way.
 #[derive(Debug)]
 pub(crate) struct Upload {
-    shelf: Arc<Shelf>,
+    target: Arc<StoreDestination>,
     path: PathBuf,
     origin: Origin,
     /// None for a file that is put there at once.
@@ -36,18 +36,23 @@ enum Part {
 }
 
 impl Upload {
-    pub(crate) fn begin(shelf: &Arc<Shelf>, path: PathBuf, origin: Origin, over: &AtomicBool) -> Result<Self, Fault> {
+    pub(crate) fn begin(
+        target: &Arc<StoreDestination>,
+        path: PathBuf,
+        origin: Origin,
+        over: &AtomicBool,
+    ) -> Result<Self, Fault> {
         let mut id = None;
-        if let Some(bucket) = shelf.bucket.as_ref().filter(|_| count(origin.size) > 1) {
-            let location = shelf.location(&path)?;
+        if let Some(bucket) = target.bucket.as_ref().filter(|_| count(origin.size) > 1) {
+            let location = target.location(&path)?;
             let options =
                 PutMultipartOptions { attributes: attributes(origin.mtime), ..PutMultipartOptions::default() };
             let begin = async { Ok(bucket.create_multipart_opts(&location, options).await?) };
-            let begun = shelf.store.connection.run(begin, over)?;
-            shelf.begun().insert(location, begun.clone());
+            let begun = target.store.connection.run(begin, over)?;
+            target.begun().insert(location, begun.clone());
             id = Some(begun);
         }
-        Ok(Self { shelf: Arc::clone(shelf), path, origin, id, parts: Mutex::default() })
+        Ok(Self { target: Arc::clone(target), path, origin, id, parts: Mutex::default() })
     }
 
     fn parts(&self) -> MutexGuard<'_, BTreeMap<u64, (RangeHash, Part)>> {
@@ -67,16 +72,16 @@ impl Upload {
         content: &Arc<RangeBuffer>,
         over: &AtomicBool,
     ) -> Result<bool, Fault> {
-        let shelf = &self.shelf;
+        let target = &self.target;
         let bytes = Bytes::from_owner(Held(Arc::clone(content)));
-        let part = match (&self.id, &shelf.bucket) {
+        let part = match (&self.id, &target.bucket) {
             (Some(id), Some(bucket)) => {
-                let location = shelf.location(&self.path)?;
+                let location = target.location(&self.path)?;
                 let put = async {
-                    let _turn = shelf.store.connection.turn().await;
+                    let _turn = target.store.connection.turn().await;
                     Ok(bucket.put_part(&location, id, index as usize, PutPayload::from(bytes)).await?)
                 };
-                Part::There(shelf.store.connection.run(put, over)?)
+                Part::There(target.store.connection.run(put, over)?)
             }
             _ => Part::Here(bytes),
         };
@@ -95,17 +100,17 @@ impl Upload {
                 Part::Here(bytes) => here.push(bytes),
             }
         }
-        let (shelf, hash) = (&self.shelf, *file_hash(&hashes).as_bytes());
-        match (&self.id, &shelf.bucket) {
+        let (target, hash) = (&self.target, *file_hash(&hashes).as_bytes());
+        match (&self.id, &target.bucket) {
             (Some(id), Some(bucket)) => {
-                let location = shelf.location(&self.path)?;
+                let location = target.location(&self.path)?;
                 let complete = async { Ok(bucket.complete_multipart(&location, id, there).await?) };
-                shelf.store.connection.run(complete, over)?;
-                shelf.begun().remove(&location);
+                target.store.connection.run(complete, over)?;
+                target.begun().remove(&location);
             }
             _ => {
                 let content = here.into_iter().collect();
-                shelf.store.connection.run(shelf.put(&self.path, self.origin.mtime, content, hash), over)?;
+                target.store.connection.run(target.put(&self.path, self.origin.mtime, content, hash), over)?;
             }
         }
         Ok(hash)

@@ -29,7 +29,7 @@ pub(super) enum Answer {
     Later,
     Compare,
     /// Wanted, and so is its hash.
-    Witnessed,
+    ByWholeHash,
 }
 
 impl Taking<'_> {
@@ -38,7 +38,8 @@ impl Taking<'_> {
         while self.pending.len() < MOST_PENDING
             && let Some(memory) = self.arriving.listings.take()?
         {
-            let (mut wanted, mut later, mut alike, mut witnessed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            let (mut wanted, mut later, mut alike, mut by_whole_hash) =
+                (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             for entry in listing::read(memory.bytes()).map_err(|cause| CopyError::Protocol(cause.to_string()))? {
                 let number = self.entries;
                 if self.dealing.is_some() {
@@ -58,8 +59,8 @@ impl Taking<'_> {
                             Answer::Wanted => &mut wanted,
                             Answer::Later => &mut later,
                             Answer::Compare => &mut alike,
-                            Answer::Witnessed => {
-                                witnessed.push(number);
+                            Answer::ByWholeHash => {
+                                by_whole_hash.push(number);
                                 &mut alike
                             }
                         };
@@ -72,7 +73,7 @@ impl Taking<'_> {
                 self.telling.say(&Word::Compare { files: alike })?;
             }
             self.telling.say(&Word::Wants { upto: self.entries, files: wanted, later })?;
-            for wanted in witnessed.chunks(FILES) {
+            for wanted in by_whole_hash.chunks(FILES) {
                 self.telling.say(&Word::Compared { wanted: wanted.to_vec(), same: Vec::new() })?;
             }
         }
@@ -129,12 +130,12 @@ impl Taking<'_> {
                 }
             }
             Verdict::Wanted { pending, has_holes } => {
-                let is_witnessed = is_ranged(pending.origin.size, has_holes) && self.needs_witness(&pending);
+                let needs_hash = is_ranged(pending.origin.size, has_holes) && self.needs_whole_hash(&pending);
                 let is_begun = pending.is_begun;
                 let answer = self.want(entry, pending, has_holes)?;
-                if is_witnessed && answer == Answer::Wanted {
-                    self.witnesses.ask(entry, is_begun);
-                    return Ok(Answer::Witnessed);
+                if needs_hash && answer == Answer::Wanted {
+                    self.whole_hashes.ask(entry, is_begun);
+                    return Ok(Answer::ByWholeHash);
                 }
                 return Ok(answer);
             }
@@ -196,8 +197,8 @@ impl Taking<'_> {
         if self.wish.dry_run {
             self.telling.same(entry);
         }
-        if is_ranged(pending.origin.size, compared.has_holes) && self.may_witness() {
-            self.witnesses.hold(entry, compared.hash);
+        if is_ranged(pending.origin.size, compared.has_holes) && self.may_ask_whole_hash() {
+            self.whole_hashes.hold(entry, compared.hash);
         }
         let answer = self.want(entry, pending, compared.has_holes)?;
         if answer == Answer::Wanted {

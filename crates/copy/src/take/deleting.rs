@@ -97,9 +97,9 @@ impl Taking<'_> {
                 let delete = |path: &PathBuf| folders::delete(base, path).map_err(|cause| reason(&cause));
                 paths.iter().map(delete).collect()
             }
-            Ground::Shelf(shelf) => {
-                let gone = shelf.delete_all(paths, self.stop).into_iter();
-                gone.map(|gone| gone.map_err(|fault| shelf.why(&fault))).collect()
+            Ground::Store(target) => {
+                let gone = target.delete_all(paths, self.stop).into_iter();
+                gone.map(|gone| gone.map_err(|fault| target.why(&fault))).collect()
             }
         }
     }

@@ -103,7 +103,7 @@ impl Taking<'_> {
         match self.answer(entry, verdict)? {
             Answer::Wanted => self.telling.say(&Word::Compared { wanted: vec![entry], same: Vec::new() }),
             Answer::Compare => self.telling.say(&Word::Compare { files: vec![(entry, 1)] }),
-            Answer::Witnessed => {
+            Answer::ByWholeHash => {
                 self.telling.say(&Word::Compare { files: vec![(entry, 1)] })?;
                 self.telling.say(&Word::Compared { wanted: vec![entry], same: Vec::new() })
             }

@@ -7,17 +7,17 @@ mod dealing;
 mod deleting;
 mod dividing;
 mod folders;
+mod free_space;
 mod giving_way;
 mod group;
 mod nodes;
 mod placing;
 mod pool;
-mod room;
-mod shelving;
+mod storing;
 mod telling;
 mod tree;
 mod unasked;
-mod witness;
+mod whole_hash;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,15 +30,15 @@ use visapult_ripp_net::{Arrival, Offer, Session};
 use self::arriving::{Arriving, Ranged};
 use self::comparing::Comparing;
 use self::dealing::{Dealing, FIRST, NodeId, Piece};
+use self::free_space::Room;
 use self::giving_way::Waiting;
 use self::group::Group;
 use self::nodes::Nodes;
 use self::pool::{Pending, Pool};
-use self::room::Room;
 use self::telling::Telling;
 pub(crate) use self::tree::IN_WAY;
 use self::tree::Tree;
-use self::witness::Witnesses;
+use self::whole_hash::WholeHashes;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
@@ -86,10 +86,10 @@ pub(crate) fn take(
             pending: HashMap::new(),
             waiting: Waiting::default(),
             comparing: Comparing::default(),
-            witnesses: Witnesses::default(),
+            whole_hashes: WholeHashes::default(),
             ranged: HashMap::new(),
             // A bucket is written by one, which asks one.
-            nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Shelf(_))))),
+            nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Store(_))))),
             dealing: None,
         };
         let outcome = taking.run();
@@ -107,7 +107,7 @@ pub(crate) fn take(
         (outcome, taking.tree.take_opened())
     });
     match &ground {
-        Some(Ground::Shelf(shelf)) => shelf.abandon(),
+        Some(Ground::Store(target)) => target.abandon(),
         // Nothing is written any more.
         Some(Ground::Folder(base)) => folders::close_again(base, &opened),
         None => {}
@@ -147,7 +147,7 @@ struct Taking<'a> {
     /// Those that may be the same.
     comparing: Comparing,
     /// Hashes that files are held against before they get their names.
-    witnesses: Witnesses,
+    whole_hashes: WholeHashes,
     /// Those that come in ranges.
     ranged: HashMap<u64, Ranged>,
     /// The further nodes of a striped share; and who gives what, if it is one.
@@ -267,7 +267,7 @@ impl Taking<'_> {
                     let hash = blake3::Hash::from_hex(&hash).map_err(|_| protocol("it told a hash that is none"))?;
                     if let Some(compared) = self.comparing.there(entry, *hash.as_bytes()) {
                         self.on_compared(entry, compared)?;
-                    } else if let Some(file) = self.witnesses.tell(entry, *hash.as_bytes()) {
+                    } else if let Some(file) = self.whole_hashes.tell(entry, *hash.as_bytes()) {
                         self.keep(entry, file)?;
                     }
                 }

@@ -7,8 +7,8 @@ use visapult_ripp_net::SessionError;
 
 use super::arriving::{BundleOver, RangeOver, Ranged};
 use super::dealing::{FIRST, Piece};
+use super::free_space::has_no_inodes;
 use super::pool::{Done, Fault, Job, Pending};
-use super::room::has_no_inodes;
 use super::{Taking, protocol};
 use crate::bundle;
 use crate::error::CopyError;
@@ -60,7 +60,7 @@ impl Taking<'_> {
                 _ => continue,
             };
             if outcome.is_ok() {
-                self.witnesses.came(entry, from);
+                self.whole_hashes.came(entry, from);
             }
             let held = outcome.and_then(|hash| file.hold(range, hash).map_err(|cause| Fault::writing(&cause).why));
             self.telling.placed_bytes += held.as_ref().map_or(0, |_| hole_bytes);
@@ -127,7 +127,7 @@ impl Taking<'_> {
     pub(super) fn drop_pending(&mut self, entry: u64) -> Option<Pending> {
         self.ranged.remove(&entry);
         self.comparing.drop(entry);
-        self.witnesses.drop(entry);
+        self.whole_hashes.drop(entry);
         self.no_more_of(entry);
         if let Some(dealing) = &mut self.dealing {
             dealing.forget(entry, Instant::now());
@@ -207,7 +207,7 @@ impl Taking<'_> {
     fn on_whole(&mut self, entry: u64, hash: Result<RangeHash, Fault>) -> Result<(), CopyError> {
         let Some(pending) = self.pending.remove(&entry) else { return Ok(()) };
         self.nodes.done(entry);
-        self.witnesses.drop(entry);
+        self.whole_hashes.drop(entry);
         match hash {
             Ok(hash) => {
                 self.telling.done(entry);

@@ -9,7 +9,7 @@ use std::thread::Scope;
 
 use cap_std::fs::Dir;
 
-use super::shelving::Shelving;
+use super::storing::Storing;
 use crate::bundle::{self, Item};
 use crate::error::{is_full, reason};
 use crate::hashing::hash;
@@ -158,7 +158,7 @@ impl Pool {
         let threads = match ground {
             None => 0,
             Some(Ground::Folder(_)) => THREADS,
-            Some(Ground::Shelf(_)) => STORE_THREADS,
+            Some(Ground::Store(_)) => STORE_THREADS,
         };
         for _ in 0..threads {
             let (jobs, done, over) = (Arc::clone(&jobs_out), done_in.clone(), Arc::clone(&over));
@@ -169,9 +169,9 @@ impl Pool {
                     let mut folders = Folders { base, latest: None, is_synced, over: over_there, read_back };
                     scope.spawn(move || work(&jobs, &done, &over, |job| folders.do_job(job)));
                 }
-                Some(Ground::Shelf(shelf)) => {
-                    let shelving = Shelving { shelf, over: Arc::clone(&over) };
-                    scope.spawn(move || work(&jobs, &done, &over, |job| shelving.do_job(job)));
+                Some(Ground::Store(target)) => {
+                    let storing = Storing { target, over: Arc::clone(&over) };
+                    scope.spawn(move || work(&jobs, &done, &over, |job| storing.do_job(job)));
                 }
             }
         }

@@ -96,7 +96,7 @@ impl Tree {
         let dir = match landing.map(|landing| &landing.ground) {
             None => LevelDir::Absent,
             Some(Ground::Folder(base)) => LevelDir::Open(Arc::clone(base)),
-            Some(Ground::Shelf(shelf)) => LevelDir::Shelf(Arc::clone(shelf)),
+            Some(Ground::Store(target)) => LevelDir::Store(Arc::clone(target)),
         };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
@@ -186,7 +186,7 @@ impl Tree {
         }
         match kind {
             Kind::Folder => self.enter(spot),
-            Kind::Link { .. } if matches!(spot.dir, LevelDir::Shelf(_)) => Ok(Verdict::NoLink),
+            Kind::Link { .. } if matches!(spot.dir, LevelDir::Store(_)) => Ok(Verdict::NoLink),
             Kind::Link { target } => self.link(spot, target),
             Kind::File { size, has_holes } => self.file(spot, size, has_holes),
         }
@@ -250,8 +250,8 @@ impl Tree {
 
     /// A file, which is wanted unless it looks the same there.
     fn file(&mut self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
-        if let LevelDir::Shelf(shelf) = &spot.dir {
-            let there = shelf.there(&spot.path())?;
+        if let LevelDir::Store(target) = &spot.dir {
+            let there = target.there(&spot.path())?;
             let pending = self.pending(spot, size, there.is_some());
             // A store keeps the time when it was written there: what was changed before then is there.
             let is_no_older = |there: Told| !spot.mtime.is_untold() && there.mtime.s >= spot.mtime.s;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Greeting, Message, Transport, VERSIONS, choose_version};
-use visapult_ripp::held::Held;
+use visapult_ripp::early_data::Held;
 use visapult_ripp::memory::Limits;
 use visapult_ripp::wire::{CLEAR_HEADER, DATA_HEADER, LEAST_DATAGRAM, TAG};
 

@@ -6,9 +6,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use visapult_ripp::abreast;
 use visapult_ripp::cipher::Cipher;
 use visapult_ripp::lane_out::LaneOut;
+use visapult_ripp::path_sharing;
 use visapult_ripp::record::{End, LaneSecret};
 
 use super::lane::LaneLink;
@@ -114,7 +114,7 @@ pub(super) fn wake(shared: &Shared, out: &mut Out) -> bool {
         seen.push(path);
         let of_path = out.lanes.iter_mut().zip(&paths).filter(|(_, of)| *of == path);
         let mut lanes: Vec<&mut LaneOut> = of_path.filter_map(|(lane, _)| lane.as_mut()).collect();
-        any |= abreast::wake(&mut lanes, now);
+        any |= path_sharing::wake(&mut lanes, now);
     }
     if any {
         divide_sending(out);

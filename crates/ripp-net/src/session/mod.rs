@@ -4,6 +4,7 @@
 //! datagrams. They share [`shared::Shared`].
 
 mod backlog;
+mod black_hole;
 mod control_loop;
 mod dial;
 mod digest;
@@ -29,7 +30,6 @@ mod shared;
 mod statistics;
 mod strangers;
 mod stream;
-mod swallowed;
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

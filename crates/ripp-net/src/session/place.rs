@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::{io, iter};
 
-use visapult_ripp::held::Piece as HeldPiece;
+use visapult_ripp::early_data::Piece as EarlyPiece;
 use visapult_ripp::inbox::Refusal;
 use visapult_ripp::receiving::Hold;
 use visapult_ripp::wire::{DataHeader, OBJECT_BITS};
@@ -68,7 +68,7 @@ pub(super) fn hold(shared: &Arc<Shared>, piece: &Piece<'_>) -> bool {
 }
 
 /// Puts what came of an object before it was accepted in its place. It counts as arrived: if there is no place for it, the session ends.
-pub(super) fn place_held(shared: &Arc<Shared>, object: u32, mut pieces: Vec<HeldPiece>) {
+pub(super) fn place_held(shared: &Arc<Shared>, object: u32, mut pieces: Vec<EarlyPiece>) {
     // In order they leave as few holes as there are.
     pieces.sort_unstable_by_key(|(offset, _)| *offset);
     let header = |offset| DataHeader { object_low: object & ((1 << OBJECT_BITS) - 1), offset, sent_us: 0 };

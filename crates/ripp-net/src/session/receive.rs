@@ -12,11 +12,11 @@ use visapult_ripp::record::Sealer;
 use visapult_ripp::time::Time;
 use visapult_ripp::wire::{CLEAR_HEADER, Frame, LEAST_DATAGRAM, Report, TAG};
 
+use super::black_hole::BlackHole;
 use super::lane::{LaneLink, Validated};
 use super::parts::divide_sending;
 use super::place::{Piece, hold, place_run};
 use super::shared::{Out, Shared};
-use super::swallowed::Swallowed;
 use super::{Options, controller, lanes};
 use crate::socket::{Batch, Datagrams, Ecn, MAX_BURST_BYTES, MAX_SEGMENTS, RecvArena, header_bytes};
 
@@ -42,7 +42,7 @@ pub(super) fn run(shared: &Arc<Shared>, link: &LaneLink, index: usize, options: 
         link,
         is_open: false,
         is_valid: false,
-        swallowed: Swallowed::default(),
+        swallowed: BlackHole::default(),
         is_of_use: true,
     };
     thread.open_lane_as_assumed(now);
@@ -98,7 +98,7 @@ struct Thread<'a> {
     is_open: bool,
     /// The path has been validated once.
     is_valid: bool,
-    swallowed: Swallowed,
+    swallowed: BlackHole,
     /// What is sent may arrive.
     is_of_use: bool,
 }
@@ -298,7 +298,7 @@ impl Thread<'_> {
         if usize::from(lane.sizes().datagram) > LEAST_DATAGRAM {
             if self.swallowed.is_by_size(now) {
                 tracing::warn!("lane {}: the path swallows large datagrams; sending small ones", self.index);
-                lane.look_again(now, Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
+                lane.restart_rate_search(now, Sizes { datagram: LEAST_DATAGRAM as u16, ..lane.sizes() });
                 self.link.narrow(now);
                 self.swallowed.begin_anew();
             }

@@ -156,13 +156,13 @@ fn one_that_looks_for_its_rate_anew_begins_with_a_train_and_keeps_its_bounds() {
     let mut busy = Busy::new(lane(Controller::Auto(Box::new(Auto::new(40_000_000, Some(most_bps))))));
     busy.lane.controller.go_on_at(64_000.0);
     let now = Time::ZERO.after(RTT);
-    busy.lane.look_again(now, Sizes { datagram: 1172, ..SIZES });
+    busy.lane.restart_rate_search(now, Sizes { datagram: 1172, ..SIZES });
     assert!(busy.lane.is_starting() && busy.lane.train.left() > 0);
     assert_eq!((busy.lane.sizes().datagram, busy.lane.controller().most_bps()), (1172, most_bps));
     assert!(busy.lane.rate_bps() > 1_000_000, "{}", busy.lane.rate_bps());
 
     let mut fixed = lane(Controller::Fixed(Fixed::new(most_bps)));
-    fixed.look_again(now, Sizes { datagram: 1172, ..SIZES });
+    fixed.restart_rate_search(now, Sizes { datagram: 1172, ..SIZES });
     assert_eq!((fixed.rate_bps(), fixed.train.left()), (most_bps, 0));
 }
 

@@ -80,7 +80,7 @@ impl Tree {
 
     /// The folder that is called `name` for now, and whether it was made just now.
     fn folder(&mut self, spot: &Spot, name: &Name) -> io::Result<(LevelDir, bool)> {
-        if let LevelDir::Shelf(_) = &spot.dir {
+        if let LevelDir::Store(_) = &spot.dir {
             return Ok((spot.dir.clone(), false));
         }
         let Some(dir) = spot.dir()? else { return Ok((LevelDir::Absent, true)) };

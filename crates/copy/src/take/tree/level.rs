@@ -10,7 +10,7 @@ use cap_std::fs::Dir;
 use super::super::folders::make_dir;
 use crate::error::reason;
 use crate::names::Name;
-use crate::objects::Shelf;
+use crate::objects::StoreDestination;
 
 /// The mode of a folder as a user makes one.
 const ANY: u32 = 0o777;
@@ -48,7 +48,7 @@ impl Level {
 pub(super) enum LevelDir {
     Open(Arc<Dir>),
     /// In a store, where it is the beginning of keys.
-    Shelf(Arc<Shelf>),
+    Store(Arc<StoreDestination>),
     /// It would be made, were this not a dry run.
     Absent,
     /// Nothing goes into it.

@@ -34,7 +34,7 @@ impl Spot {
     pub(super) fn dir(&self) -> io::Result<Option<&Arc<Dir>>> {
         match &self.dir {
             LevelDir::Open(dir) => Ok(Some(dir)),
-            LevelDir::Absent | LevelDir::Shelf(_) => Ok(None),
+            LevelDir::Absent | LevelDir::Store(_) => Ok(None),
             LevelDir::Failed => Err(io::Error::other("the folder that it goes into could not be made")),
         }
     }

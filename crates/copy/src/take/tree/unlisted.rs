@@ -49,8 +49,8 @@ impl Unlisted {
 fn names_in(level: &Level, listed: &HashSet<Name>) -> io::Result<Vec<Name>> {
     match &level.dir {
         LevelDir::Open(dir) => surplus(dir, listed),
-        LevelDir::Shelf(shelf) => {
-            let there = shelf.names(&level.path)?;
+        LevelDir::Store(target) => {
+            let there = target.names(&level.path)?;
             Ok(there.into_iter().filter(|name| !listed.contains(name)).collect())
         }
         LevelDir::Absent | LevelDir::Failed => Ok(Vec::new()),

@@ -7,15 +7,15 @@ use std::sync::atomic::AtomicBool;
 use super::pool::{Done, Fault, Job, Pending, Placed};
 use crate::bundle::{self, Item};
 use crate::listing::Mtime;
-use crate::objects::{Shelf, Upload};
+use crate::objects::{StoreDestination, Upload};
 
 /// Puts things into a bucket, or onto a server.
-pub(super) struct Shelving {
-    pub(super) shelf: Arc<Shelf>,
+pub(super) struct Storing {
+    pub(super) target: Arc<StoreDestination>,
     pub(super) over: Arc<AtomicBool>,
 }
 
-impl Shelving {
+impl Storing {
     pub(super) fn do_job(&self, job: Job) -> Done {
         match job {
             Job::Open { entry, pending, .. } => Done::Begun { entry, upload: self.begin(&pending).map(Arc::new) },
@@ -35,19 +35,19 @@ impl Shelving {
             // What a store has taken it keeps.
             Job::Write { entry, .. } => Done::Written { entry, outcome: Ok(()) },
             Job::Hash { entry, pending } => {
-                let hash = self.shelf.hash(&pending.path(), pending.origin.size, &self.over);
+                let hash = self.target.hash(&pending.path(), pending.origin.size, &self.over);
                 let fault =
-                    |fault| Fault { why: format!("cannot be read back: {}", self.shelf.why(&fault)), is_full: false };
+                    |fault| Fault { why: format!("cannot be read back: {}", self.target.why(&fault)), is_full: false };
                 Done::Hashed { entry, pending, hash: hash.map_err(fault) }
             }
         }
     }
 
     fn begin(&self, pending: &Pending) -> Result<Upload, Fault> {
-        if let Some(why) = self.shelf.too_large(pending.origin.size) {
+        if let Some(why) = self.target.too_large(pending.origin.size) {
             return Err(Fault { why, is_full: false });
         }
-        Upload::begin(&self.shelf, pending.path(), pending.origin, &self.over).map_err(|fault| self.fault(&fault))
+        Upload::begin(&self.target, pending.path(), pending.origin, &self.over).map_err(|fault| self.fault(&fault))
     }
 
     fn place(&self, bytes: &[u8], files: Vec<Option<(u64, Pending)>>) -> Vec<Placed> {
@@ -59,7 +59,7 @@ impl Shelving {
                 wanted.push((pending.path(), *mtime, *content));
             }
         }
-        let mut put = self.shelf.put_all(&wanted, &self.over).into_iter();
+        let mut put = self.target.put_all(&wanted, &self.over).into_iter();
         let mut outcome = |item: &Item<'_>| match item {
             Item::Not { why } => Err(Fault { why: why.clone(), is_full: false }),
             Item::Here { hash, content, .. } => {
@@ -74,7 +74,7 @@ impl Shelving {
         let why = if fault.is_missing() {
             "the server takes nothing there (404): see whether the folder is there, and may be written".to_owned()
         } else {
-            self.shelf.why(fault)
+            self.target.why(fault)
         };
         Fault { why: format!("cannot be written: {why}"), is_full: false }
     }

@@ -7,7 +7,7 @@ use crate::lock::lock;
 /// The latest of what was made, by what it depends on. What is being made stays, however much else is asked for meanwhile.
 ///
 /// Whoever asks for what another is making waits for it.
-pub(crate) struct Shelf<K, V> {
+pub(crate) struct Memo<K, V> {
     most: usize,
     /// The newest first.
     kept: Mutex<Vec<(K, Place<V>)>>,
@@ -16,7 +16,7 @@ pub(crate) struct Shelf<K, V> {
 /// Held by the shelf, and by those who make what belongs there or wait for it.
 type Place<V> = Arc<OnceLock<V>>;
 
-impl<K, V: Clone> Shelf<K, V> {
+impl<K, V: Clone> Memo<K, V> {
     /// A shelf for `most` things.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, kept: Mutex::default() }
@@ -73,40 +73,40 @@ mod tests {
 
     #[test]
     fn what_was_made_is_kept_until_others_take_its_place() {
-        let shelf = Shelf::new(2);
-        let get = |key: u32, value: u32| shelf.get(key, || true, || value);
+        let memo = Memo::new(2);
+        let get = |key: u32, value: u32| memo.get(key, || true, || value);
         assert_eq!([get(1, 10), get(2, 20), get(1, 11)], [10, 20, 10]);
         assert_eq!([get(3, 30), get(1, 12)], [30, 12]);
     }
 
     #[test]
     fn what_is_being_made_is_not_made_again_however_much_is_asked_for_meanwhile() {
-        let shelf = Shelf::new(1);
-        let get = |key: u32, value: u32| shelf.get(key, || true, || value);
+        let memo = Memo::new(1);
+        let get = |key: u32, value: u32| memo.get(key, || true, || value);
         let slowly = || {
             assert_eq!([get(2, 20), get(3, 30)], [20, 30]);
             10
         };
-        assert_eq!(shelf.get(1, || true, slowly), 10);
+        assert_eq!(memo.get(1, || true, slowly), 10);
         assert_eq!([get(1, 11), get(2, 21), get(1, 12)], [10, 21, 12]);
     }
 
     #[test]
     fn what_has_holes_is_given_to_who_asked_and_made_anew_for_the_next() {
-        let shelf = Shelf::new(2);
-        assert_eq!(shelf.get(1, || false, || "holes"), "holes");
-        assert_eq!(shelf.get(1, || true, || "whole"), "whole");
-        assert_eq!(shelf.get(1, || true, || "again"), "whole");
+        let memo = Memo::new(2);
+        assert_eq!(memo.get(1, || false, || "holes"), "holes");
+        assert_eq!(memo.get(1, || true, || "whole"), "whole");
+        assert_eq!(memo.get(1, || true, || "again"), "whole");
     }
 
     #[test]
     fn what_is_alike_serves_as_well() {
-        let shelf = Shelf::new(3);
+        let memo = Memo::new(3);
         let near = |a: &i32, b: &i32| (a - b).abs() < 5;
-        let get = |key: i32| shelf.get_like(key, near, || key);
+        let get = |key: i32| memo.get_like(key, near, || key);
         assert_eq!([get(0), get(4), get(6), get(3)], [0, 0, 6, 6]);
-        assert_eq!(shelf.made(), [6, 0]);
-        shelf.clear();
+        assert_eq!(memo.made(), [6, 0]);
+        memo.clear();
         assert_eq!(get(4), 4);
     }
 }

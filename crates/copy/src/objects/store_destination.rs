@@ -34,7 +34,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(10);
 const MTIME: &str = "mtime";
 
 /// A place in a bucket, or on a server.
-pub(crate) struct Shelf {
+pub(crate) struct StoreDestination {
     pub(super) store: Store,
     /// None of a server, which takes files whole and has folders.
     pub(super) bucket: Option<AmazonS3>,
@@ -49,13 +49,13 @@ pub(crate) struct Shelf {
     folders: tokio::sync::Mutex<HashSet<String>>,
 }
 
-impl fmt::Debug for Shelf {
+impl fmt::Debug for StoreDestination {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Shelf({})", self.store.url())
+        write!(out, "StoreDestination({})", self.store.url())
     }
 }
 
-impl Shelf {
+impl StoreDestination {
     /// Looks what there is at `url`, unless all is copied anew and nothing deleted; tells the name of the one thing, if the URL has it.
     ///
     /// # Errors

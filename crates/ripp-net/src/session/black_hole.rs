@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reports in a row with losses and next to no arrivals.
 #[derive(Default)]
-pub(super) struct Swallowed {
+pub(super) struct BlackHole {
     row: Option<Row>,
     /// Datagrams arrived and lost at the last report.
     counts: (u64, u64),
@@ -31,7 +31,7 @@ struct Row {
     counts: (u64, u64),
 }
 
-impl Swallowed {
+impl BlackHole {
     /// Takes note of a report, with the datagrams that have arrived and were lost in all.
     pub(super) fn note(&mut self, now: Time, arrived: u64, lost: u64) {
         let before = std::mem::replace(&mut self.counts, (arrived, lost));
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn many_datagrams_lost_for_a_while_are_a_hole_and_so_are_a_few_after_many_reports() {
-        let mut fast = Swallowed::default();
+        let mut fast = BlackHole::default();
         fast.note(ms(0), 1000, 3);
         for report in 1..=4 {
             assert!(!fast.is_by_size(ms(70 * report - 1)));
@@ -90,7 +90,7 @@ mod tests {
         fast.begin_anew();
         assert!(!fast.is_by_size(ms(280)));
 
-        let mut slow = Swallowed::default();
+        let mut slow = BlackHole::default();
         for report in 1..=21 {
             assert!(!slow.is_by_size(ms(200 * report)));
             slow.note(ms(200 * report), 0, report);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn small_datagrams_that_arrive_now_and_then_do_not_hide_it() {
-        let mut swallowed = Swallowed::default();
+        let mut swallowed = BlackHole::default();
         for report in 1..=30 {
             swallowed.note(ms(10 * report), report / 10, 1000 * report);
         }
@@ -114,12 +114,12 @@ mod tests {
 
     #[test]
     fn a_rate_far_beyond_the_path_and_a_burst_of_losses_are_none() {
-        let mut swallowed = Swallowed::default();
+        let mut swallowed = BlackHole::default();
         for report in 1..=1000 {
             swallowed.note(ms(10 * report), report / 2, 100 * report);
             assert!(!swallowed.is_by_size(ms(10 * report)));
         }
-        let mut burst = Swallowed::default();
+        let mut burst = BlackHole::default();
         for report in 1..=3 {
             burst.note(ms(100 * report), 50, 400 * report);
         }

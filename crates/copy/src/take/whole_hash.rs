@@ -26,7 +26,7 @@ const WAITS: Duration = Duration::from_secs(10);
 
 /// What is known of one file.
 #[derive(Debug, Default)]
-struct Witness {
+struct WholeHash {
     /// Once it is told.
     hash: Option<RangeHash>,
     /// All ranges are there, and wait for that.
@@ -54,28 +54,28 @@ enum Outcome {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Witnesses {
-    files: HashMap<u64, Witness>,
+pub(super) struct WholeHashes {
+    files: HashMap<u64, WholeHash>,
     waiting: Option<Waiting>,
 }
 
-impl Witnesses {
+impl WholeHashes {
     /// A file is held against this hash.
     pub(super) fn hold(&mut self, entry: u64, hash: RangeHash) {
-        self.files.insert(entry, Witness { hash: Some(hash), ..Witness::default() });
+        self.files.insert(entry, WholeHash { hash: Some(hash), ..WholeHash::default() });
     }
 
     /// A file is held against a hash that will be told, if something of it is there already, or some of it comes from others.
     pub(super) fn ask(&mut self, entry: u64, is_begun: bool) {
-        self.files.insert(entry, Witness { is_mixed: is_begun, ..Witness::default() });
+        self.files.insert(entry, WholeHash { is_mixed: is_begun, ..WholeHash::default() });
     }
 
     /// Some of a file came from there.
     pub(super) fn came(&mut self, entry: u64, from: NodeId) {
         if from != FIRST
-            && let Some(witness) = self.files.get_mut(&entry)
+            && let Some(known) = self.files.get_mut(&entry)
         {
-            witness.is_mixed = true;
+            known.is_mixed = true;
         }
     }
 
@@ -87,7 +87,7 @@ impl Witnesses {
     /// A file that has waited for long, each once.
     fn late(&mut self, now: Instant) -> Option<u64> {
         if self.waiting.is_none() {
-            let entry = self.files.iter().find(|(_, witness)| witness.file.is_some()).map(|(&entry, _)| entry);
+            let entry = self.files.iter().find(|(_, known)| known.file.is_some()).map(|(&entry, _)| entry);
             self.waiting = entry.map(|entry| Waiting { entry, since: now, is_told: false });
         }
         let waiting = self.waiting.as_mut().filter(|waiting| !waiting.is_told && now >= waiting.since + WAITS)?;
@@ -97,24 +97,24 @@ impl Witnesses {
 
     /// The hash is told; returns the file that waits for it.
     pub(super) fn tell(&mut self, entry: u64, hash: RangeHash) -> Option<Arc<RangedFile>> {
-        let witness = self.files.get_mut(&entry)?;
-        witness.hash = Some(hash);
+        let known = self.files.get_mut(&entry)?;
+        known.hash = Some(hash);
         self.waiting.take_if(|waiting| waiting.entry == entry);
-        witness.file.take()
+        known.file.take()
     }
 
     fn outcome(&mut self, entry: u64, file: &Arc<RangedFile>) -> Outcome {
-        let Some(witness) = self.files.get_mut(&entry) else { return Outcome::Keep };
-        match witness.hash {
-            None if !witness.is_mixed => Outcome::Keep,
+        let Some(known) = self.files.get_mut(&entry) else { return Outcome::Keep };
+        match known.hash {
+            None if !known.is_mixed => Outcome::Keep,
             None => {
-                witness.file = Some(Arc::clone(file));
+                known.file = Some(Arc::clone(file));
                 Outcome::Wait
             }
             Some(hash) if hash == file.hash() => Outcome::Keep,
-            Some(_) if witness.is_anew => Outcome::Fail,
+            Some(_) if known.is_anew => Outcome::Fail,
             Some(_) => {
-                witness.is_anew = true;
+                known.is_anew = true;
                 Outcome::Begin
             }
         }
@@ -123,19 +123,19 @@ impl Witnesses {
 
 impl Taking<'_> {
     /// The hash of a file that comes in ranges, and was not compared, is to be asked for.
-    pub(super) fn needs_witness(&self, pending: &Pending) -> bool {
+    pub(super) fn needs_whole_hash(&self, pending: &Pending) -> bool {
         let is_mixed = pending.is_begun || self.dealing.is_some();
-        is_mixed && self.wish.alike == Alike::All && self.may_witness()
+        is_mixed && self.wish.alike == Alike::All && self.may_ask_whole_hash()
     }
 
     /// Files are held against hashes before they get their names: what a store has taken it keeps.
-    pub(super) const fn may_witness(&self) -> bool {
+    pub(super) const fn may_ask_whole_hash(&self) -> bool {
         !self.wish.dry_run && matches!(self.ground, Some(Ground::Folder(_)))
     }
 
     /// Tells why nothing may seem to happen.
     pub(super) fn tell_late(&mut self) -> Result<(), CopyError> {
-        let late = self.witnesses.late(Instant::now()).and_then(|entry| self.pending.get(&entry));
+        let late = self.whole_hashes.late(Instant::now()).and_then(|entry| self.pending.get(&entry));
         let Some(path) = late.map(Pending::path) else { return Ok(()) };
         let name = self.telling.called(&path);
         self.telling.notice(format!("{name} is here, and waits for its hash: the other end reads all of it for that"))
@@ -144,7 +144,7 @@ impl Taking<'_> {
     /// All ranges of a file are there: it gets its name, if it is what it should be.
     pub(super) fn keep(&mut self, entry: u64, file: Arc<RangedFile>) -> Result<(), CopyError> {
         self.ranged.remove(&entry);
-        match self.witnesses.outcome(entry, &file) {
+        match self.whole_hashes.outcome(entry, &file) {
             Outcome::Keep => {
                 self.pool.give(Job::Keep { entry, file });
                 Ok(())
@@ -196,21 +196,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let origin = Origin { size: 5, mtime: MTIME, start: 0 };
         let file = Arc::new(RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file);
-        let mut witnesses = Witnesses::default();
-        witnesses.ask(1, false);
-        witnesses.came(1, FIRST);
-        assert!(matches!(witnesses.outcome(1, &file), Outcome::Keep));
-        witnesses.came(1, FIRST + 1);
-        assert!(matches!(witnesses.outcome(1, &file), Outcome::Wait));
+        let mut whole_hashes = WholeHashes::default();
+        whole_hashes.ask(1, false);
+        whole_hashes.came(1, FIRST);
+        assert!(matches!(whole_hashes.outcome(1, &file), Outcome::Keep));
+        whole_hashes.came(1, FIRST + 1);
+        assert!(matches!(whole_hashes.outcome(1, &file), Outcome::Wait));
         let now = Instant::now();
         assert_eq!(
-            (witnesses.late(now), witnesses.late(now + WAITS), witnesses.late(now + WAITS)),
+            (whole_hashes.late(now), whole_hashes.late(now + WAITS), whole_hashes.late(now + WAITS)),
             (None, Some(1), None)
         );
-        assert!(witnesses.tell(1, [1; 32]).is_some() && witnesses.late(now + WAITS).is_none());
-        witnesses.ask(2, true);
-        assert!(matches!(witnesses.outcome(2, &file), Outcome::Wait));
-        witnesses.drop(2);
-        assert!(matches!(witnesses.outcome(2, &file), Outcome::Keep));
+        assert!(whole_hashes.tell(1, [1; 32]).is_some() && whole_hashes.late(now + WAITS).is_none());
+        whole_hashes.ask(2, true);
+        assert!(matches!(whole_hashes.outcome(2, &file), Outcome::Wait));
+        whole_hashes.drop(2);
+        assert!(matches!(whole_hashes.outcome(2, &file), Outcome::Keep));
     }
 }
