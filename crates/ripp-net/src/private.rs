@@ -154,12 +154,17 @@ fn opened(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
 /// The file, and what it is once it is open.
 fn found(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
     let keep = PrivateError::keep(path);
-    let file = match File::open(path) {
+    // Of a pipe that has its name nobody may ever write the other end.
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = match File::options().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(keep(cause)),
     };
-    let found = file.metadata().map_err(keep)?;
+    let found = file.metadata().map_err(&keep)?;
+    if !found.is_file() {
+        return Err(keep(io::Error::other("it is not a regular file")));
+    }
     Ok(Some((file, found)))
 }
 
@@ -229,6 +234,16 @@ mod tests {
         // Only root gives files away.
         if found.uid() == 0 && chown(&path, None, Some(12_345)).is_ok() {
             assert!(matches!(read_rules(&path), Err(PrivateError::OpenRules { mode: 0o664, .. })));
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.toml");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for refusal in [read_rules(&path).unwrap_err(), read(&path).unwrap_err(), read_ours(&path).unwrap_err()] {
+            assert!(refusal.to_string().contains("not a regular file"), "{refusal}");
         }
     }
 
