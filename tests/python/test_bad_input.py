@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 import pytest
 import zarr
+from h5py import h5s
 
 from conftest import run
 
@@ -389,3 +390,51 @@ def test_values_too_large_for_pictures_are_said_to_be(tmp_path: Path) -> None:
     assert "too large for pictures to hold" in drawn.stderr
     np.save(source, values / 4)
     assert "for pictures to hold" not in run("info", source).stdout
+
+
+def virtual(path: Path, source: str, inside: str = "/v") -> None:
+    layout = h5py.VirtualLayout((2, 2, 2), dtype="f4")
+    layout[0] = h5py.VirtualSource(source, inside, (2, 2, 2))[0]
+    with h5py.File(path, "w") as file:
+        file.create_virtual_dataset("v", layout)
+
+
+@pytest.mark.parametrize("source", ["one.h5", "other.h5"])
+def test_a_virtual_dataset_of_itself_is_refused(source: str, tmp_path: Path) -> None:
+    virtual(tmp_path / "one.h5", source)
+    virtual(tmp_path / "other.h5", "one.h5")
+    for words in (["info"], ["render", "--out", tmp_path / "out.png"], ["view", "--no-open", "--port", "0", "--for", "1s"]):
+        refused = run(words[0], tmp_path / "one.h5", *words[1:], check=False)
+        assert refused.returncode == 1
+        assert "put together of itself" in refused.stderr and refused.stderr.count("\n") == 1
+
+
+def test_a_virtual_dataset_of_itself_among_blocks_is_refused(tmp_path: Path) -> None:
+    space, onwards = h5s.create_simple((2, 2, 2), (h5s.UNLIMITED, 2, 2)), (h5s.UNLIMITED, 1, 1)
+    space.select_hyperslab((0, 0, 0), onwards, (2, 1, 1), (2, 2, 2))
+    created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    created.set_virtual(space, b"%b.h5", b"/v", h5s.create_simple((2, 2, 2)))
+    with h5py.File(tmp_path / "blocks.h5", "w") as file:
+        h5py.h5d.create(file.id, b"v", h5py.h5t.IEEE_F32LE, h5s.create_simple((0, 2, 2), (h5s.UNLIMITED, 2, 2)), created)
+    with h5py.File(tmp_path / "0.h5", "w") as file:
+        file["v"] = np.ones((2, 2, 2), np.float32)
+    assert "2 x 2 x 2" in run("info", tmp_path / "blocks.h5").stdout
+    virtual(tmp_path / "1.h5", "blocks.h5")
+    assert "put together of itself" in run("info", tmp_path / "blocks.h5", check=False).stderr
+
+
+def test_values_elsewhere_are_told_and_not_published(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    (folder / "parts").mkdir(parents=True)
+    secret, part = tmp_path / "secret.raw", folder / "parts/part.raw"
+    for raw in (secret, part):
+        raw.write_bytes(bytes(range(16)))
+    for number, raw in enumerate((secret, part)):
+        path = folder / f"{number}.h5"
+        with h5py.File(path, "w") as file:
+            file.create_dataset("u", shape=(2, 2, 4), dtype="u1", external=[(str(raw), 0, 16)])
+        is_outside = raw == secret
+        assert (f"values are in {raw}, outside its folder" in run("info", path).stdout) == is_outside
+        served = run("serve", path, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
+        assert served.returncode == is_outside
+        assert (f"values of it are in {raw}, outside its folder" in served.stderr) == is_outside

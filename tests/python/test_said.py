@@ -1,7 +1,9 @@
 """What commands say: names that others have chosen move no cursor, and nobody has to read it."""
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 from conftest import VISAPULT, run
+from shares import sharing
 
 SOON = 60
 # Red, the title of a window, and a control sequence of one character.
@@ -146,3 +149,35 @@ def test_a_token_that_stands_where_a_file_should_is_not_repeated(field: Path) ->
         finished = run(*words, check=False)
         said = finished.stdout + finished.stderr
         assert finished.returncode != 0 and "S3CRET" not in said and "127.0.0.1:9" in said, said
+
+
+def on_terminal(*words: object) -> str:
+    """What a command writes to a terminal that is its standard output."""
+    ours, theirs = pty.openpty()
+    ended = subprocess.run([VISAPULT, *map(str, words)], stdout=theirs, stderr=subprocess.PIPE, timeout=SOON, check=False)
+    os.close(theirs)
+    assert ended.returncode == 0, ended.stderr
+    text = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 1 << 16):
+            text += piece
+    os.close(ours)
+    return text.decode()
+
+
+def test_names_in_manifests_move_no_cursor_of_a_terminal(tmp_path: Path) -> None:
+    name = "d\x1b[31m\u202egpj"
+    with sharing(tmp_path / "runs") as share:
+        (tmp_path / "runs" / name).write_text("x")
+        for words in (["verify", share.url], ["copy", share.url, tmp_path / "here", "--manifest", "-"]):
+            assert r"d\u001b[31m\u202egpj" in on_terminal(*words)
+            assert name in run(*words).stdout
+
+
+@pytest.mark.parametrize("kilobytes", [160_000, 200_000, 240_000, 280_000, 320_000, 360_000, 400_000, 440_000])
+def test_a_machine_that_starts_no_threads_is_told_in_one_line(kilobytes: int) -> None:
+    view = f"ulimit -v {kilobytes}; exec '{VISAPULT}' view 'demo:wave?n=32' --no-open --port 0 --for 1s"
+    ended = subprocess.run(["bash", "-c", view], capture_output=True, text=True, timeout=SOON, check=False)
+    assert "panicked" not in ended.stderr
+    assert ended.returncode in (0, 1)
+    assert (ended.returncode == 1) == (ended.stderr.count("\n") == 1), ended.stderr

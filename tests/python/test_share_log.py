@@ -35,6 +35,8 @@ def test_a_log_that_is_put_aside_leaves_it_to_another(tmp_path: Path) -> None:
         assert copy(share.url, tmp_path / "here").code == 0
         assert len(share.copies()) == 1
         assert lines(aside) == ["get"]
+        # It says who has asked for what.
+        assert [log.stat().st_mode & 0o777 for log in (aside, share.log)] == [0o600, 0o600]
 
 
 def test_a_record_that_a_full_disk_cuts_spoils_no_other(tmp_path: Path) -> None:

@@ -129,3 +129,13 @@ def test_who_is_taken_out_of_a_policy_is_out_though_a_folder_of_another_is_missi
     refused = run("share", tmp_path / "shared", "--policy", policy, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
     assert refused.returncode == 1
     assert_one_clear_line(refused.stderr, "people.toml line 4", "new is to be a folder")
+
+
+def test_a_pipe_in_place_of_a_policy_is_refused(tmp_path: Path) -> None:
+    policy = tmp_path / "people.toml"
+    os.mkfifo(policy, 0o600)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    refused = run("share", folder, "--policy", policy, "--bind", "127.0.0.1:0", check=False)
+    assert refused.returncode == 1
+    assert "not a regular file" in refused.stderr and refused.stderr.count("\n") == 1

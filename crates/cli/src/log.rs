@@ -1,7 +1,8 @@
-//! A log of JSON: a line for each record, in the file that has the name now, as one that is put aside (`logrotate`) leaves it to another.
+//! A log of JSON, for its owner alone where it is made: a line for each record, in the file that has the name now, as one that is put aside (`logrotate`) leaves it to another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -67,7 +68,8 @@ impl End {
 }
 
 fn opened(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    // Who has asked for what, and from where, is not for all to read.
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
 
 fn is_at(file: &File, path: &Path) -> bool {
@@ -77,6 +79,8 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use serde_json::json;
 
     use super::*;
@@ -92,5 +96,8 @@ mod tests {
         log.append(&json!({ "copy": 3 }));
         assert_eq!(fs::read_to_string(&aside).unwrap(), "{\"copy\":1}\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"copy\":2}\n{\"copy\":3}\n");
+        for path in [&path, &aside] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600, "{}", path.display());
+        }
     }
 }

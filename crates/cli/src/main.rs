@@ -46,6 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     quiet_driver();
     tell_of_events();
+    end_without_threads();
     let words = words().unwrap_or_else(|problem| {
         tell(&problem.to_string());
         std::process::exit(WRONG_LINE);
@@ -89,6 +90,22 @@ fn tell_of_events() {
         .without_time();
     let filter = filter_fn(own).with_max_level_hint(LevelFilter::INFO);
     tracing_subscriber::registry().with(events).with(filter).init();
+}
+
+/// Ends in one line where the system starts no thread for the first one, which cannot do without: its libraries panic then.
+fn end_without_threads() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let said = panic.payload_as_str().unwrap_or_default();
+        let is_lack = ["spawn thread", "spawn worker thread", "global thread pool"].iter().any(|of| said.contains(of));
+        if is_lack && std::thread::current().name() == Some("main") {
+            tell(
+                "the system starts no more threads: allow more of them (ulimit -u) or more memory (ulimit -v), or ask for fewer (--threads)",
+            );
+            std::process::exit(1);
+        }
+        usual(panic);
+    }));
 }
 
 /// Keeps Mesa's drivers from looking for a display, and from complaining where there is none: nothing is shown on one.

@@ -3,15 +3,19 @@
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, LineWriter, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use visapult_copy::turns;
 use visapult_ripp_net::system_reason;
 
 /// What a system says of a terminal that is gone, and of a disk that is broken.
 const EIO: i32 = 5;
+
+/// Bytes of a line that are shown as one.
+const LONGEST_LINE: usize = 1 << 16;
 
 /// Why the first line that is lost could not be written.
 static LOST: OnceLock<io::Error> = OnceLock::new();
@@ -39,12 +43,32 @@ pub(crate) fn say(line: &str) {
 
 /// What would be a file, to standard output.
 pub(crate) fn pour(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
-    let mut out = io::stdout().lock();
+    let mut out = output();
     if let Err(cause) = write(&mut out).and_then(|()| out.flush())
         && !is_gone(&cause)
     {
         // Those that follow most often have the same cause.
         let _ = LOST.set(cause);
+    }
+}
+
+/// Standard output: a program or file gets all bytes as they are, a terminal lines as it may show them.
+pub(crate) fn output() -> Box<dyn Write> {
+    let out = io::stdout().lock();
+    if out.is_terminal() { Box::new(LineWriter::with_capacity(LONGEST_LINE, Printable(out))) } else { Box::new(out) }
+}
+
+/// Shows whole lines, as a terminal may.
+struct Printable<W>(W);
+
+impl<W: Write> Write for Printable<W> {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        self.0.write_all(printable(&String::from_utf8_lossy(lines)).as_bytes())?;
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -100,12 +124,12 @@ fn fitting(line: &str, room: usize) -> String {
     parts.chars().take(room).collect()
 }
 
-/// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody. What would move the cursor is written as
+/// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody. What would move the cursor, or turn the text around it, is written as
 /// JSON may write it, in whose strings alone it stands there: names are read from it as they are.
 fn printable(lines: &str) -> String {
     let mut shown = String::with_capacity(lines.len());
     for sign in lines.chars() {
-        if sign.is_control() && sign != '\n' {
+        if (sign.is_control() && sign != '\n') || turns(sign) {
             shown += &format!("\\u{:04x}", u32::from(sign));
         } else {
             shown.push(sign);
@@ -135,6 +159,10 @@ mod tests {
     #[test]
     fn what_is_shown_moves_no_cursor() {
         assert_eq!(printable("a\x1b[2J\u{9b}1m\r\nb"), "a\\u001b[2J\\u009b1m\\u000d\nb");
+        let mut shown = Vec::new();
+        Printable(&mut shown).write_all(b"1f  \x1b[2J\xff\n").unwrap();
+        assert_eq!(String::from_utf8(shown).unwrap(), "1f  \\u001b[2J\u{fffd}\n");
+        assert_eq!(printable("a\u{202e}gpj.exe"), "a\\u202egpj.exe");
     }
 
     #[test]

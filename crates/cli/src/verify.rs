@@ -14,7 +14,7 @@ use visapult_copy::{
 
 use crate::arguments::VerifyOptions;
 use crate::causes::Causes;
-use crate::say::{say, tell};
+use crate::say::{output, say, tell};
 use crate::stop::{self, INTERRUPTED};
 
 /// How long a connection that is lost is dialled again.
@@ -121,7 +121,7 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
 /// Prints the hashes of what is elsewhere, as `b3sum --check` and `visapult verify` read them.
 fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     let wish = Wish { dry_run: true, hashes: true, ..Wish::default() };
-    let mut out = ManifestWriter::new(std::io::stdout().lock());
+    let mut out = ManifestWriter::new(output());
     let mut outcome = Ok(());
     let report = dry_run(elsewhere.clone(), PathBuf::from("."), wish, &mut |event| match event {
         Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),

@@ -65,6 +65,6 @@ pub use pace::{Headway, Pace};
 pub use report::{Event, Limit, NOT_THERE, Progress, Report, Tally, counted, rate, size};
 pub use selection::{Patterns, Span};
 pub use share::{Access, Audit, Deed, Share, ShareEvent, ShareOptions};
-pub use visapult_objects::ObjectUrl;
+pub use visapult_objects::{ObjectUrl, turns};
 pub use wish::{Alike, Delete, Part, Wish};
 pub use words::FetchState;

@@ -84,7 +84,7 @@ impl People {
     /// Those of them whom a file names that has a mistake: who is taken out of it is out, whatever else is wrong there. None where it names
     /// all, or nobody, and is no policy at all.
     pub(crate) fn still_named(&self, file: &Path) -> Option<Self> {
-        let text = private::read_rules(file).ok()??;
+        let text = private::read_anybodys(file).ok()??;
         let lines = || text.lines().filter(|line| !line.trim_start().starts_with('#'));
         let is_named = |person: &&Person| {
             let name = person.member.name.as_str();

@@ -17,5 +17,5 @@ mod variables;
 pub use connection::{Connection, Got, PATIENCE, SENDING_PATIENCE, location};
 pub use fault::Fault;
 pub use keys::key_of;
-pub use text::{MOST_NAME, MOST_PATH, cut, escaped, is_name, printable, unescaped};
+pub use text::{MOST_NAME, MOST_PATH, cut, escaped, is_name, printable, turns, unescaped};
 pub use url::{At, ObjectUrl, UrlError};

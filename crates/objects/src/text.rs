@@ -14,11 +14,18 @@ pub fn is_name(bytes: &[u8]) -> bool {
         && bytes != b".."
 }
 
-/// As a terminal may show it: what is no text, or would move the cursor, is replaced.
+/// As a terminal may show it: what is no text, would move the cursor, or would turn the text around it, is replaced.
 #[must_use]
 pub fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    text.chars().map(|sign| if sign.is_control() { char::REPLACEMENT_CHARACTER } else { sign }).collect()
+    let replaced = |sign: char| sign.is_control() || turns(sign);
+    text.chars().map(|sign| if replaced(sign) { char::REPLACEMENT_CHARACTER } else { sign }).collect()
+}
+
+/// Whether it is not seen itself and turns the text around it: Unicode's marks, embeddings, overrides and isolates.
+#[must_use]
+pub const fn turns(sign: char) -> bool {
+    matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first of `text`, `most` bytes at most.
@@ -66,6 +73,14 @@ mod tests {
     #[test]
     fn what_is_shown_moves_no_cursor() {
         assert_eq!(printable(b"a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
+    }
+
+    #[test]
+    fn what_is_shown_is_read_in_its_order() {
+        for turning in ["\u{61c}", "\u{200e}", "\u{200f}", "\u{202a}", "\u{202e}", "\u{2066}", "\u{2069}"] {
+            assert_eq!(printable(format!("a{turning}gpj.exe").as_bytes()), "a\u{fffd}gpj.exe");
+        }
+        assert_eq!(printable("\u{5d0}\u{200b}\u{2070}".as_bytes()), "\u{5d0}\u{200b}\u{2070}");
     }
 
     #[test]

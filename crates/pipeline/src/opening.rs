@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use visapult_volume_io::{Source, names_level};
+use visapult_volume_io::{Source, SourceError, names_level};
 
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
@@ -41,12 +41,21 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
     visapult_volume_io::open(source).map_err(PipelineError::source)
 }
 
-/// What this machine can read by itself and hold a step of: at the finest level that fits in memory.
+/// What this machine can read by itself and hold a step of: at the finest level that fits in memory. All of it lies in the folder of what is named, for it is
+/// given to others.
 ///
 /// # Errors
 /// [`PipelineError`] says what could not be opened or does not fit, and what to do.
 pub fn open_to_publish(source: &str) -> Result<Box<dyn Source>, PipelineError> {
-    let source = open_local_fitting(source)?.0;
+    let name = source;
+    let source = open_local_fitting(name)?.0;
+    if let Some(file) = source.outside().first() {
+        let problem = format!(
+            "values of it are in {}, outside its folder: what is published lies beside the file that is named, or below its folder",
+            file.display()
+        );
+        return Err(PipelineError::source(SourceError::Format { path: name.to_owned(), problem }));
+    }
     memory::check(source.info(), source.info().grid().sample_count(), 1)?;
     Ok(source)
 }

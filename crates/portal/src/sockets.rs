@@ -24,6 +24,9 @@ use crate::shown::Shown;
 
 /// Control messages that may wait for a slow page.
 const CONTROL_QUEUE: usize = 64;
+/// Bytes of a message on a connection for data, where nothing is said but what has arrived.
+const MAX_ACK_BYTES: usize = 64;
+const DATA_READ_BYTES: usize = 4096;
 /// How often a page is asked for a sign of life: one that only watches has nothing to say.
 const PING_PERIOD: Duration = Duration::from_secs(15);
 /// A page that has been silent for so long is gone.
@@ -59,7 +62,8 @@ pub(crate) async fn session_socket(
         return (StatusCode::INTERNAL_SERVER_ERROR, "the system gives no random bytes\n").into_response();
     };
     let id = id.encoded();
-    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_session(served, id, right, socket))
+    let upgrade = upgrade.max_message_size(MAX_CONTROL_BYTES).max_frame_size(MAX_CONTROL_BYTES);
+    upgrade.on_upgrade(move |socket| run_session(served, id, right, socket))
 }
 
 /// Joins a data connection to a session.
@@ -78,7 +82,16 @@ pub(crate) async fn data_socket(
     let Some(group) = parameters.get("group").and_then(|group| group.parse().ok()) else {
         return (StatusCode::BAD_REQUEST, "group must be a number\n").into_response();
     };
-    upgrade.max_message_size(MAX_CONTROL_BYTES).on_upgrade(move |socket| run_data(open, group, socket))
+    let Some(place) = served.registry.data_place() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "too many connections are open: close a page and try again\n")
+            .into_response();
+    };
+    let upgrade =
+        upgrade.read_buffer_size(DATA_READ_BYTES).max_message_size(MAX_ACK_BYTES).max_frame_size(MAX_ACK_BYTES);
+    upgrade.on_upgrade(move |socket| async move {
+        run_data(open, group, socket).await;
+        drop(place);
+    })
 }
 
 /// Why a connection is closed for what the page did or said.
@@ -181,10 +194,14 @@ async fn run_data(Open { session, control: told }: Open, group: usize, socket: W
     let (bulk, messages) = mpsc::unbounded_channel::<Vec<u8>>();
     let (control, closing_messages) = mpsc::channel(1);
     let attached = session.attach(group, Box::new(move |message| drop(bulk.send(message))));
-    let writing = tokio::spawn(write_bulk(writer, messages, closing_messages));
+    let mut writing = tokio::spawn(write_bulk(writer, messages, closing_messages));
     let outcome = match attached {
         Ok(()) => {
-            let heard = read_acks(&mut reader, &session, group).await;
+            let heard = tokio::select! {
+                heard = read_acks(&mut reader, &session, group) => heard,
+                // Nothing more is sent: another connection has taken the place of this one, or it takes nothing.
+                _ = &mut writing => return hear_out(&mut reader).await,
+            };
             // The page may not hear of it over this connection: it does over the other one.
             if let (Err(Breach { code, .. }), Some(told)) = (&heard, told.upgrade()) {
                 let breach = Breach { code: *code, why: "a connection for data failed".to_owned() };

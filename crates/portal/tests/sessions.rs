@@ -488,3 +488,32 @@ fn the_reason_comes_whatever_else_is_said_meanwhile() {
     }
     assert!(reason_of_close_as(1007, &mut broken).contains("View"));
 }
+
+/// The beginning of a binary message of so many bytes, which never come.
+fn announce(socket: &mut Socket, bytes: u64) {
+    let MaybeTlsStream::Plain(stream) = socket.get_mut() else { panic!("not encrypted") };
+    let head = [&[0x82, 0xff][..], &bytes.to_be_bytes(), &[0; 4]].concat();
+    stream.write_all(&head).unwrap();
+}
+
+#[test]
+fn a_message_that_is_too_long_is_not_waited_for() {
+    let (mut control, welcome) = open_session();
+    let mut data = open_data(&welcome, 0);
+    announce(&mut data, 65);
+    assert!(reason_of_close_as(1007, &mut data).contains("too long"));
+    assert!(reason_of_close_as(1007, &mut control).contains("for data failed"));
+    let (mut control, _) = open_session();
+    announce(&mut control, 65_537);
+    assert!(reason_of_close_as(1007, &mut control).contains("too long"));
+}
+
+#[test]
+fn a_connection_for_data_is_closed_when_another_takes_its_place() {
+    let (_control, welcome) = open_session();
+    let mut first = open_data(&welcome, 0);
+    let _second = open_data(&welcome, 0);
+    let MaybeTlsStream::Plain(stream) = first.get_mut() else { panic!("not encrypted") };
+    // It does not answer that it hears of it.
+    stream.read_to_end(&mut Vec::new()).unwrap();
+}

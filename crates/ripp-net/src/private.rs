@@ -117,6 +117,15 @@ pub fn read_rules(path: &Path) -> Result<Option<String>, PrivateError> {
     text(path, content(path, file)?).map(Some)
 }
 
+/// The same, whoever may write it: for what can but take away.
+///
+/// # Errors
+/// [`PrivateError::Keep`], [`PrivateError::TooLarge`] and [`PrivateError::NoText`].
+pub fn read_anybodys(path: &Path) -> Result<Option<String>, PrivateError> {
+    let Some((file, _)) = found(path)? else { return Ok(None) };
+    text(path, content(path, file)?).map(Some)
+}
+
 /// Refuses a file or folder that others may read, or change.
 ///
 /// # Errors
@@ -158,12 +167,17 @@ pub fn make_folder(folder: &Path) -> Result<(), PrivateError> {
 /// The file, and what it is once it is open.
 fn found(path: &Path) -> Result<Option<(File, Metadata)>, PrivateError> {
     let keep = PrivateError::keep(path);
-    let file = match File::open(path) {
+    // Of a pipe that has its name nobody may ever write the other end.
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = match File::options().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(keep(cause)),
     };
-    let found = file.metadata().map_err(keep)?;
+    let found = file.metadata().map_err(&keep)?;
+    if !found.is_file() {
+        return Err(keep(io::Error::other("it is not a regular file")));
+    }
     Ok(Some((file, found)))
 }
 
@@ -254,6 +268,16 @@ mod tests {
         assert!(matches!(read_rules(&path), Err(PrivateError::NoText { .. })));
         assert!(matches!(read_our_text(&path), Err(PrivateError::NoText { .. })));
         assert_eq!(read_ours(&path).unwrap().unwrap(), b"caf\xe9");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.toml");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        for refusal in [read_rules(&path).unwrap_err(), read_ours(&path).unwrap_err()] {
+            assert!(refusal.to_string().contains("not a regular file"), "{refusal}");
+        }
     }
 
     #[test]

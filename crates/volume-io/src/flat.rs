@@ -2,16 +2,19 @@
 //!
 //! Invariant: the whole array lies inside the bytes there are; [`FlatArray::new`] refuses anything else.
 
+use std::path::PathBuf;
+
 use rayon::prelude::*;
 use visapult_volume::{Box3, StepIndex, StepSpan};
 
+use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::reversed::Reversed;
 use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
 use crate::witness::Witness;
-use crate::{ReadRequest, Source, SourceError, SourceInfo};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, outside};
 
 /// Values one thread converts at a time: 1 MiB of `f32`.
 const PIECE_VALUES: usize = 1 << 18;
@@ -91,18 +94,30 @@ pub(crate) struct FlatSource<B> {
     array: FlatArray<B>,
     reversed: Reversed,
     witness: Witness,
+    /// The file that holds it, where that lies outside the folder of the one that was named.
+    outside: Vec<PathBuf>,
 }
 
 impl<B: BytesAt> FlatSource<B> {
     /// `reversed`: the axes that run backwards in the array; `witness`: of the file that holds it.
     pub(crate) fn new(info: SourceInfo, array: FlatArray<B>, reversed: Reversed, witness: Witness) -> Self {
-        Self { info, array, reversed, witness }
+        Self { info, array, reversed, witness, outside: Vec::new() }
+    }
+
+    /// The same, of an array in a file outside the folder of the one that was named.
+    pub(crate) fn outside(mut self, outside: Vec<PathBuf>) -> Self {
+        self.info.format = remarked(self.info.format, outside::remark(&outside).as_slice());
+        Self { outside, ..self }
     }
 }
 
 impl<B: BytesAt> Source for FlatSource<B> {
     fn info(&self) -> &SourceInfo {
         &self.info
+    }
+
+    fn outside(&self) -> &[PathBuf] {
+        &self.outside
     }
 
     fn steps(&self) -> StepSpan {

@@ -6,6 +6,7 @@
 mod attributes;
 mod chunks;
 mod dataset;
+mod elsewhere;
 mod find;
 mod heap;
 mod home;
@@ -15,7 +16,7 @@ mod scales;
 mod vtkhdf;
 
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hdf5_metno::OpenMode;
@@ -25,7 +26,7 @@ use crate::axes::{Axes, remarked};
 use crate::bytes::BytesAt;
 use crate::place::Place;
 use crate::reversed::Reversed;
-use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, outside, shape};
 use dataset::Stored;
 use find::{Found, Reach};
 use home::{Home, Homes};
@@ -41,6 +42,8 @@ pub(crate) struct Hdf5 {
     steps: StepSpan,
     fields: Vec<Field>,
     reversed: Reversed,
+    /// Files of values that lie outside its folder.
+    outside: Vec<PathBuf>,
 }
 
 /// A dataset and the file that it is in.
@@ -62,18 +65,18 @@ pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source
         open_by_name(place.shown())
     };
     let file = opened.map_err(|problem| SourceError::format(place.display(), problem))?;
-    let reach = if place.is_confined() { Reach::File } else { Reach::Anywhere };
+    let reach = &Reach::of(place);
     let wrong = |problem: String| SourceError::format(place.display(), problem);
     match vtkhdf::root(&file, inside, reach) {
         Some(Root::Overlapping(root)) => Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?)),
         Some(Root::Image(root, meant)) => {
             let (found, axes) = vtkhdf::image_fields(&file, &root, &meant, reach, home.length).map_err(wrong)?;
-            Ok(Box::new(Hdf5::open(&file, "VTKHDF, image", &found, axes, home)?))
+            Ok(Box::new(Hdf5::open(&file, "VTKHDF, image", &found, axes, home, reach.outside(place))?))
         }
         None => {
             let found = find::datasets(&file, inside, reach).map_err(wrong)?;
             let axes = axes_of(&found).map_err(wrong)?;
-            Ok(Box::new(Hdf5::open(&file, "HDF5", &found, axes, home)?))
+            Ok(Box::new(Hdf5::open(&file, "HDF5", &found, axes, home, reach.outside(place))?))
         }
     }
 }
@@ -107,12 +110,14 @@ impl Hdf5 {
         found: &[Found],
         mut axes: Axes,
         home: Home,
+        outside: Vec<PathBuf>,
     ) -> Result<Self, SourceError> {
         let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let reversed = Reversed::of(&mut axes.grid);
         reversed.turn_along(&mut axes.along);
         axes.remarks.extend(reversed.remark());
+        axes.remarks.extend(outside::remark(&outside));
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut homes = Homes::new(file, home);
         let mut fields = Vec::new();
@@ -146,7 +151,7 @@ impl Hdf5 {
             along: axes.along,
             live: false,
         };
-        Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, fields, reversed })
+        Ok(Self { info, steps: StepSpan { first: 0, last: steps - 1 }, fields, reversed, outside })
     }
 }
 
@@ -169,6 +174,10 @@ impl Source for Hdf5 {
 
     fn is_static(&self, field: usize) -> bool {
         self.fields[field].is_static
+    }
+
+    fn outside(&self) -> &[PathBuf] {
+        &self.outside
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

@@ -1,6 +1,6 @@
 //! A source as if it stored one of its levels alone, or no finer ones, or one that is coarser than all it stores.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
@@ -130,6 +130,10 @@ impl Source for FromLevel {
 
     fn is_far(&self) -> bool {
         self.source.is_far()
+    }
+
+    fn outside(&self) -> &[PathBuf] {
+        self.source.outside()
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {

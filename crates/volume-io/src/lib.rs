@@ -15,6 +15,7 @@ mod level;
 mod logarithm;
 mod nifti;
 mod npy;
+mod outside;
 mod place;
 mod raw;
 mod refused;

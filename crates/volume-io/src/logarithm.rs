@@ -1,5 +1,6 @@
 //! Behind the fields of a source, the common logarithm of each: for what spans decades.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -76,6 +77,10 @@ impl Source for WithLogarithms {
 
     fn is_far(&self) -> bool {
         self.source.is_far()
+    }
+
+    fn outside(&self) -> &[PathBuf] {
+        self.source.outside()
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {

@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::witness::Witness;
-use crate::{SourceError, SourceInfo, shape};
+use crate::{SourceError, SourceInfo, outside, shape};
 
 /// Longest sidecar that is read: one time per step fits for 100 000 steps.
 const MAX_SIDECAR: u64 = 4 << 20;
@@ -110,7 +110,9 @@ pub(crate) fn open(place: &Place) -> Result<FlatSource<File>, SourceError> {
         );
         return Err(SourceError::format(shown, problem));
     }
-    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array, Reversed::default(), witness))
+    let real = if place.is_confined() { None } else { raw.shown().canonicalize().ok() };
+    let outside = outside::of(place.shown(), &real);
+    Ok(FlatSource::new(sidecar.info(place.shown(), grid), array, Reversed::default(), witness).outside(outside))
 }
 
 impl Sidecar {

@@ -1,5 +1,6 @@
 //! What every source offers, and how it fails.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -114,6 +115,11 @@ pub trait Source: Send + Sync {
     fn is_static(&self, field: usize) -> bool {
         let _ = field;
         false
+    }
+
+    /// Files that values come from although they lie neither beside the one that was named nor below its folder.
+    fn outside(&self) -> &[PathBuf] {
+        &[]
     }
 
     /// What the values of a field tell.

@@ -2,6 +2,7 @@
 
 mod array;
 mod attributes;
+mod bounded;
 mod group;
 mod image;
 mod objects;
@@ -69,6 +70,7 @@ impl Zarr {
     }
 
     fn of(store: &Store) -> Result<Self, SourceError> {
+        bounded::register();
         let shown = store.shown();
         let wrong = |problem: String| SourceError::format(shown.display(), problem);
         store.check_is_there()?;

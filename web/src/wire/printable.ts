@@ -1,5 +1,5 @@
-/** What turns the text around it (Unicode's embeddings, overrides and isolates), and is not seen itself. */
-const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+/** What turns the text around it (Unicode's marks, embeddings, overrides and isolates), and is not seen itself. */
+const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 const CONTROLS = /\p{Cc}/gu;
 /** Letters of scripts that are written from right to left. */
 const LEFTWARD = "[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]";

@@ -1,5 +1,8 @@
 //! Which datasets of a file are fields.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
+
 use hdf5_metno::plist::dataset_create::Layout;
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{
@@ -7,7 +10,9 @@ use hdf5_metno::{
     LocationType,
 };
 
+use super::elsewhere::Files;
 use super::{attributes, order};
+use crate::place::Place;
 use crate::refused::Refused;
 use crate::roles::Role;
 use crate::shape;
@@ -81,12 +86,35 @@ impl Shape {
     }
 }
 
-/// How far links and datasets may lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    Anywhere,
-    /// To what is in the file itself.
-    File,
+/// How far links and datasets may lead: to what is in the file itself, or anywhere.
+pub(super) struct Reach {
+    /// Where they have led, if that may be anywhere.
+    files: Option<RefCell<Files>>,
+}
+
+impl Reach {
+    pub(super) fn of(place: &Place) -> Self {
+        Self { files: (!place.is_confined()).then(RefCell::default) }
+    }
+
+    /// Nothing outside the file is opened.
+    pub(super) fn is_file_alone(&self) -> bool {
+        self.files.is_none()
+    }
+
+    /// Refuses a dataset whose values are not where this leads. Its shape, even, is not looked at before: that may open other files.
+    pub(super) fn check(&self, dataset: &Dataset) -> Result<(), String> {
+        match &self.files {
+            Some(files) => files.borrow_mut().add(dataset),
+            None if is_in_file(dataset) => Ok(()),
+            None => Err("its values are in other files: name those".to_owned()),
+        }
+    }
+
+    /// Files of values that lie neither beside the source at `place` nor below its folder.
+    pub(super) fn outside(&self, place: &Place) -> Vec<PathBuf> {
+        self.files.as_ref().map_or_else(Vec::new, |files| files.borrow().outside(place))
+    }
 }
 
 /// A dataset that is a field.
@@ -98,12 +126,12 @@ pub(super) struct Found {
 }
 
 /// The dataset at `inside`, or all of one shape in the group there.
-pub(super) fn datasets(file: &File, inside: Option<&str>, reach: Reach) -> Result<Vec<Found>, String> {
+pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Result<Vec<Found>, String> {
     let wanted = inside.unwrap_or("/").trim_matches('/');
     if wanted.is_empty() {
         return fields_of(file, "", reach);
     }
-    if reach == Reach::File {
+    if reach.is_file_alone() {
         check_way(file, wanted)?;
     }
     match file.loc_type_by_name(wanted) {
@@ -125,13 +153,13 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: Reach) -> Resul
 }
 
 /// The shape of a dataset that is a field, or why it is none.
-fn field_shape(dataset: &Dataset, reach: Reach) -> Result<Shape, String> {
-    check_reach(dataset, reach)?;
+fn field_shape(dataset: &Dataset, reach: &Reach) -> Result<Shape, String> {
     check_numeric(dataset)?;
+    reach.check(dataset)?;
     Shape::of(dataset)
 }
 
-fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, String> {
+fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, String> {
     let Search { mut found, refused, .. } = candidates(group, path, reach)?;
     let Some(first) = found.first() else {
         return Err(format!("{}: name another file or group", refused.told("dataset of numbers")));
@@ -152,15 +180,15 @@ fn fields_of(group: &Group, path: &str, reach: Reach) -> Result<Vec<Found>, Stri
     Ok(found)
 }
 
-fn candidates(group: &Group, path: &str, reach: Reach) -> Result<Search, String> {
+fn candidates<'a>(group: &Group, path: &str, reach: &'a Reach) -> Result<Search<'a>, String> {
     let mut search = Search { reach, looked_at: 0, seen: Vec::new(), found: Vec::new(), refused: Refused::default() };
     search.seen.extend(group.loc_info().ok().map(|info| identity(&info)));
     search.group(group, path, 0)?;
     Ok(search)
 }
 
-struct Search {
-    reach: Reach,
+struct Search<'a> {
+    reach: &'a Reach,
     looked_at: usize,
     /// Groups and fields: each is one, however many links lead to it.
     seen: Vec<(u64, LocationToken)>,
@@ -168,10 +196,10 @@ struct Search {
     refused: Refused,
 }
 
-impl Search {
+impl Search<'_> {
     fn group(&mut self, group: &Group, path: &str, depth: usize) -> Result<(), String> {
         for (name, link) in links(group).map_err(|problem| format!("group '/{path}': {problem}"))? {
-            if self.reach == Reach::File && link.link_type != LinkType::Hard {
+            if self.reach.is_file_alone() && link.link_type != LinkType::Hard {
                 continue;
             }
             self.looked_at += 1;
@@ -246,14 +274,6 @@ pub(super) fn check_way(file: &File, path: &str) -> Result<(), String> {
             Some(_) if parts.peek().is_none() => return Ok(()),
             Some(_) => group = group.group(part).map_err(|e| format!("'{part}': {}", super::one_line(&e)))?,
         }
-    }
-    Ok(())
-}
-
-/// Refuses a dataset whose values are not where `reach` leads. Its shape, even, is not looked at: that may open other files.
-pub(super) fn check_reach(dataset: &Dataset, reach: Reach) -> Result<(), String> {
-    if reach == Reach::File && !is_in_file(dataset) {
-        return Err("its values are in other files: name those".to_owned());
     }
     Ok(())
 }

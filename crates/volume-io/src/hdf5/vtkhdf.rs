@@ -9,6 +9,8 @@ mod level;
 mod steps;
 mod values;
 
+use std::path::PathBuf;
+
 use hdf5_metno::{File, Group};
 use visapult_volume::StepSpan;
 
@@ -16,7 +18,7 @@ use super::attributes;
 use super::find::{self, Found, Reach};
 use super::home::{Home, Homes};
 use crate::axes::{Axes, remarked};
-use crate::{ReadRequest, Source, SourceError, SourceInfo, amr, shape};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, amr, outside, shape};
 use contents::{Contents, ROOT};
 use domain::Level;
 use level::StoredLevel;
@@ -34,6 +36,7 @@ pub(super) struct Overlapping {
     steps: Vec<LevelSteps>,
     span: StepSpan,
     fields: Vec<Field>,
+    outside: Vec<PathBuf>,
 }
 
 /// The group of a file, by what is in it.
@@ -45,11 +48,11 @@ pub(super) enum Root {
 }
 
 /// The group that `inside` names, or something in it, or that the file holds if it names nothing.
-pub(super) fn root(file: &File, inside: Option<&str>, reach: Reach) -> Option<Root> {
+pub(super) fn root(file: &File, inside: Option<&str>, reach: &Reach) -> Option<Root> {
     let inside = inside.unwrap_or_default().trim_matches('/');
     let (first, below) = inside.split_once('/').unwrap_or((inside, ""));
     let is_meant = first.is_empty() || first == ROOT;
-    if !is_meant || (reach == Reach::File && find::check_way(file, ROOT).is_err()) {
+    if !is_meant || (reach.is_file_alone() && find::check_way(file, ROOT).is_err()) {
         return None;
     }
     let group = file.group(ROOT).ok()?;
@@ -66,7 +69,7 @@ pub(super) fn image_fields(
     file: &File,
     root: &Group,
     meant: &str,
-    reach: Reach,
+    reach: &Reach,
     length: u64,
 ) -> Result<(Vec<Found>, Axes), String> {
     image::fields(&Contents { file, root, reach, length }, meant)
@@ -74,7 +77,7 @@ pub(super) fn image_fields(
 
 impl Overlapping {
     /// Opens `root`, a group of `file`, which lies at `home`.
-    pub(super) fn open(file: &File, root: &Group, home: Home, reach: Reach) -> Result<Self, SourceError> {
+    pub(super) fn open(file: &File, root: &Group, home: Home, reach: &Reach) -> Result<Self, SourceError> {
         let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let contents = Contents { file, root, reach, length: home.length };
@@ -85,9 +88,11 @@ impl Overlapping {
         let levels = domain::placed(origin, &stored).map_err(wrong)?;
         let fields = values::fields(&contents, &stored, &steps, &levels, &mut Homes::new(file, home))?;
         let patches = steps.patches();
+        let outside = reach.outside(&place);
+        let remarks: Vec<_> = level::remarks(&stored).into_iter().chain(outside::remark(&outside)).collect();
         let info = SourceInfo {
             name: shape::file_name(place.shown()),
-            format: remarked(described(levels.len(), &patches), &level::remarks(&stored)),
+            format: remarked(described(levels.len(), &patches), &remarks),
             levels: levels.iter().rev().map(|level| level.grid.clone()).collect(),
             fields: fields.iter().map(|field| field.info.clone()).collect(),
             times: steps.times,
@@ -97,7 +102,7 @@ impl Overlapping {
             live: false,
         };
         let span = StepSpan { first: 0, last: patches.len().saturating_sub(1) as u64 };
-        Ok(Self { info, levels, steps: steps.levels, span, fields })
+        Ok(Self { info, levels, steps: steps.levels, span, fields, outside })
     }
 
     /// The level that sources count from the finest one.
@@ -121,6 +126,10 @@ impl Source for Overlapping {
 
     fn steps(&self) -> StepSpan {
         self.span
+    }
+
+    fn outside(&self) -> &[PathBuf] {
+        &self.outside
     }
 
     /// Samples in one cell of the coarser level are made from the same few values; and what is compressed together is decoded together.

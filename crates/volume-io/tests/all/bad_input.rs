@@ -251,6 +251,50 @@ fn zarr_metadata_that_is_damaged_is_refused() {
     assert_refused(&url, &["a plate of many images", "A/1/0"]);
 }
 
+/// What a decoder of the Zarr library is held to: small files may claim to be gigabytes.
+#[test]
+fn zarr_chunks_that_hold_more_than_they_should_are_decoded_no_further() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("u.zarr");
+    std::fs::create_dir_all(path.join("c/0/0")).unwrap();
+    let mut chunk = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut chunk, &vec![0; 1 << 20]).unwrap();
+    let chunk = chunk.finish().unwrap();
+    let bytes = json!({"name": "bytes", "configuration": {"endian": "little"}});
+    let gzip = json!({"name": "gzip", "configuration": {"level": 5}});
+    let three = |codecs: serde_json::Value| {
+        json!({"zarr_format": 3, "node_type": "array", "shape": [4, 4, 4], "data_type": "float32", "fill_value": 0, "codecs": codecs,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4, 4, 4]}},
+            "chunk_key_encoding": {"name": "default"}})
+    };
+    // One inner chunk, and behind it its place and length.
+    let inner =
+        json!({"chunk_shape": [4, 4, 4], "codecs": [bytes, gzip], "index_codecs": [bytes], "index_location": "end"});
+    let index = [0, chunk.len() as u64].map(u64::to_le_bytes).concat();
+    let two = json!({"zarr_format": 2, "shape": [4, 4, 4], "chunks": [4, 4, 4], "dtype": "<f4", "fill_value": 0, "order": "C",
+        "filters": null, "compressor": {"id": "gzip", "level": 5}});
+    for (document, text, key, content) in [
+        ("zarr.json", three(json!([bytes, gzip])), "c/0/0/0", chunk.clone()),
+        (
+            "zarr.json",
+            three(json!([{"name": "sharding_indexed", "configuration": inner}])),
+            "c/0/0/0",
+            [chunk.clone(), index].concat(),
+        ),
+        (".zarray", two, "0.0.0", chunk.clone()),
+    ] {
+        let _ = std::fs::remove_file(path.join("zarr.json"));
+        std::fs::write(path.join(document), text.to_string()).unwrap();
+        std::fs::write(path.join(key), content).unwrap();
+        let source = open(&path.display().to_string()).unwrap();
+        let bounds = Box3::of_size([4; 3]);
+        let mut out = vec![0.0; bounds.volume()];
+        let problem =
+            source.read(&ReadRequest { field: 0, step: 0, level: 0, bounds }, &mut out).unwrap_err().to_string();
+        assert!(problem.contains("it holds more than the 256 bytes that it should"), "{text}: {problem}");
+    }
+}
+
 #[test]
 fn colours_complex_numbers_and_pairs_of_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();

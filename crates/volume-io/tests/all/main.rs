@@ -8,5 +8,6 @@ mod bad_input;
 mod changed_files;
 mod damaged_files;
 mod edge_chunks;
+mod elsewhere;
 mod foreign_files;
 mod npy;

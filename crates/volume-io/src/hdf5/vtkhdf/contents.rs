@@ -19,7 +19,7 @@ const MOST_SHRUNK: u64 = 1032;
 pub(super) struct Contents<'a> {
     pub(super) file: &'a File,
     pub(super) root: &'a Group,
-    pub(super) reach: Reach,
+    pub(super) reach: &'a Reach,
     /// Bytes of the file.
     pub(super) length: u64,
 }
@@ -57,7 +57,7 @@ impl Contents<'_> {
         }
         let wrong = |problem: String| format!("dataset '{ROOT}/{path}': {problem}");
         let dataset = self.root.dataset(path).map_err(|e| wrong(one_line(&e)))?;
-        find::check_reach(&dataset, self.reach).map_err(wrong)?;
+        self.reach.check(&dataset).map_err(wrong)?;
         Ok(Some(dataset))
     }
 
@@ -102,7 +102,7 @@ impl Contents<'_> {
     }
 
     fn check_way(&self, path: &str) -> Result<(), String> {
-        if self.reach == Reach::File { find::check_way(self.file, &format!("{ROOT}/{path}")) } else { Ok(()) }
+        if self.reach.is_file_alone() { find::check_way(self.file, &format!("{ROOT}/{path}")) } else { Ok(()) }
     }
 }
 

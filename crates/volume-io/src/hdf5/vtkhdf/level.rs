@@ -3,7 +3,7 @@
 use hdf5_metno::{Dataset, LinkType};
 
 use super::contents::{Contents, ROOT, three};
-use crate::hdf5::find::{self, Reach};
+use crate::hdf5::find;
 
 /// Levels that are read.
 const MAX_LEVELS: usize = 32;
@@ -81,7 +81,7 @@ pub(super) fn names(contents: &Contents<'_>, path: &str) -> Result<Vec<String>, 
     let Some(group) = contents.group(path)? else { return Ok(Vec::new()) };
     let links = find::links(&group).map_err(|problem| format!("group '{ROOT}/{path}': {problem}"))?;
     let within =
-        links.into_iter().filter(|(_, link)| contents.reach != Reach::File || link.link_type == LinkType::Hard);
+        links.into_iter().filter(|(_, link)| !contents.reach.is_file_alone() || link.link_type == LinkType::Hard);
     Ok(within.map(|(name, _)| name).filter(|name| name != GHOSTS).collect())
 }
 
