@@ -12,7 +12,7 @@ use super::bell::{Bell, Heed};
 use super::building::Published;
 use super::door::{Also, Troubles};
 use super::helm::{Answer, Applied, Helm};
-use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
+use super::messages::{Declaration, DeclaredField, FlowError};
 use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
@@ -120,8 +120,7 @@ impl Shared {
     pub(super) fn declaration(&self) -> Declaration {
         let options = &self.options;
         let newest = lock(&self.latest).as_ref().map(|latest| [latest.step; 2]);
-        let times = if options.times.len() <= MOST_TIMES { options.times.clone() } else { Vec::new() };
-        Declaration {
+        let declaration = Declaration {
             name: options.name.clone(),
             format: options.format.clone(),
             rank: options.rank,
@@ -131,11 +130,12 @@ impl Shared {
             block: [options.block.lo, options.block.hi],
             live: options.live,
             steps: options.steps.map(|span| [span.first, span.last]).or(newest),
-            times,
+            times: options.times.clone(),
             time_unit: options.time_unit.clone(),
             every: options.delivery != Delivery::Newest,
             parameters: lock(&self.steered).parameters.clone(),
-        }
+        };
+        declaration.with_times_that_fit()
     }
 
     /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.
