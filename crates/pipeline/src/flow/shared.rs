@@ -199,18 +199,16 @@ impl Shared {
         waits && !attached.iter().any(|one| one.is_subscribed())
     }
 
-    /// Says what is waited for, each once. A back end that asks for steps and takes its time is nothing to be said.
+    /// Says what is waited for, each once.
     fn tell_held(&self, step: StepIndex) {
         let attached = lock(&self.subscribers).clone();
         let what = if self.awaits_any(&attached) {
-            "its first step waits for a back end that takes it, as the program asks for"
-        } else if attached.iter().any(|one| one.asks_for_nothing(step)) {
-            "a step waits until the back end asks for it, as every step is to arrive: it asks for none before all ranks are there"
+            Some("its first step waits for a back end that takes it, as the program asks for".to_owned())
         } else {
-            return;
+            attached.iter().find_map(|one| one.why_it_holds_back(step, self.options.ranks))
         };
-        if lock(&self.troubles).is_new(what) {
-            self.say(what);
+        if let Some(what) = what.filter(|what| lock(&self.troubles).is_new(what)) {
+            self.say(&what);
         }
     }
 

@@ -416,6 +416,27 @@ fn offered(session: &Session) -> Offer {
 }
 
 #[test]
+fn a_step_that_a_back_end_never_was_to_get_is_not_counted_as_missed() {
+    let block = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[block]));
+    put(&mut publisher, 7, &block);
+    let session = Session::dial(publisher.url().unwrap(), &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+    session.note(r#"{"type":"subscribe","pes":1,"mode":"reliable"}"#).unwrap();
+    let refused = |step: u64| {
+        session.note(&format!(r#"{{"type":"want","step":{step},"or_newer":false,"fields":[0]}}"#)).unwrap();
+        let gone = format!(r#""gone","step":{step}"#);
+        while !matches!(session.next_arrival(PATIENCE).unwrap().unwrap(), Arrival::Note(note) if note.text.contains(&gone))
+        {
+        }
+    };
+    refused(3);
+    assert_eq!(publisher.statistics().missed, 0);
+    put(&mut publisher, 8, &block);
+    refused(7);
+    assert_eq!(publisher.statistics().missed, 1);
+}
+
+#[test]
 fn the_newest_step_is_offered_before_it_is_wanted_and_again_only_where_it_was_refused() {
     let block = Box3::of_size(SIZE);
     let mut publisher = listen(declared(0, &[block]));
