@@ -32,6 +32,11 @@ const MOST_WANTS: usize = 64;
 const MOST_UNDER_WAY: usize = 64;
 /// The same where every step is to be taken: the program waits meanwhile.
 const MOST_HELD: usize = 4;
+/// What is under way is nearly through when it takes so many round trips more, and so long beside them, which busy machines need: the next step is
+/// offered, accepted and begins to come meanwhile.
+const LAST_ROUND_TRIPS: u32 = 6;
+/// See `LAST_ROUND_TRIPS`.
+const LAST: Duration = Duration::from_millis(250);
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 /// A back end that was sent nothing for so long wants no step.
@@ -143,7 +148,11 @@ impl Subscriber {
             }
             let arrival = match self.session.next_arrival(POLL) {
                 Ok(Some(arrival)) => arrival,
-                Ok(None) => continue,
+                Ok(None) => {
+                    // What is under way may be nearly through.
+                    self.serve(shared);
+                    continue;
+                }
                 Err(cause) => return Ok(Some(cause.to_string())),
             };
             let Arrival::Note(said) = arrival else {
@@ -331,10 +340,12 @@ impl Subscriber {
             state.send(shared, &subscribed, &latest, &want.fields.clone(), Some(want));
         }
         let mut wants = std::mem::take(&mut state.wants);
+        // What is asked for next is the newest step then: any that is offered before waits for what is under way, and is old when it comes.
+        let waits = wants.iter().any(|want| want.or_newer) && !self.is_nearly_through(&subscribed.flow);
         let mut sent = false;
         wants.retain(|want| {
             let fits = if want.or_newer {
-                latest.step >= want.step.max(state.sent_below)
+                !waits && latest.step >= want.step.max(state.sent_below)
             } else {
                 latest.step == want.step && want.fields.iter().all(|&field| latest.fields[field].is_some())
             };
@@ -352,6 +363,16 @@ impl Subscriber {
             !gone
         });
         state.wants = wants;
+    }
+
+    /// Whether the path would soon be idle.
+    fn is_nearly_through(&self, flow: &Flow) -> bool {
+        let left = flow.expected();
+        left == 0 || {
+            let lanes = self.session.statistics().lanes;
+            let rtt = lanes.iter().map(|lane| lane.rtt.smooth()).max().unwrap_or_default();
+            takes_little(left, lanes.iter().map(|lane| lane.rate_bps).sum(), rtt)
+        }
     }
 
     fn tell(&self, message: &FromPublisher) -> Result<(), String> {
@@ -385,6 +406,12 @@ impl State {
             sent.pieces.iter().all(|piece| !piece.is_over() || piece.wait().is_ok())
         })
     }
+}
+
+/// Whether so many bytes are sent within the time that the next step takes to begin.
+fn takes_little(bytes: u64, rate_bps: u64, rtt: Duration) -> bool {
+    let time_s = (LAST + rtt * LAST_ROUND_TRIPS).as_secs_f64();
+    bytes as f64 * 8.0 <= rate_bps as f64 * time_s
 }
 
 /// Why a back end at `peer` that has been silent for so long holds up a program of so many ranks. `asks`: the step is under way to it.
@@ -428,6 +455,13 @@ fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[us
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_under_way_is_nearly_through_where_the_next_step_would_come_too_late_for_an_idle_path() {
+        let rtt = Duration::from_millis(25);
+        // 400 ms at 8 Mbit/s.
+        assert!(takes_little(400_000, 8_000_000, rtt) && !takes_little(400_001, 8_000_000, rtt));
+    }
 
     #[test]
     fn who_holds_up_a_program_is_named_with_the_reason() {
