@@ -208,7 +208,7 @@ impl Subscriber {
 
     fn want(&self, shared: &Shared, want: Want) {
         let mut state = lock(&self.state);
-        state.has_asked = true;
+        state.has_asked |= want.step != StepIndex::MAX;
         // A back end that has let the program go asks for steps again.
         state.wants.retain(|other| other.step != StepIndex::MAX);
         if state.wants.len() < MOST_WANTS && shared.has_fields(&want.fields) && !state.is_offered(&want) {
