@@ -171,7 +171,7 @@ contains
     publisher = c_publish_listen(declaration, trim(at) // c_null_char, pointer_to(host, kept))
   end function
 
-  !> Without url, the environment variable VISAPULT_URL says where; without that, publishing is off.
+  !> Without url, or with a blank one, the environment variable VISAPULT_URL says where; without that, publishing is off.
   type(c_ptr) function visapult_publish_dial(declaration, url) result(publisher)
     type(c_ptr), intent(in) :: declaration
     character(*), intent(in), optional :: url

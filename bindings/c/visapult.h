@@ -92,9 +92,9 @@ typedef struct visapult_publisher visapult_publisher;
 typedef struct visapult_counts {
   // Steps ended.
   uint64_t steps;
-  // Steps sent, counted once for every back end.
+  // Steps handed to the transport, counted once for every back end: the last of them may not have arrived.
   uint64_t sent;
-  // Steps that a back end asked for too late to get them.
+  // Steps that a back end asked for too late to get them, those from before it came left out.
   uint64_t missed;
   // Back ends attached now.
   uint64_t attached;
@@ -169,8 +169,8 @@ struct visapult_publisher *visapult_publish_listen(const struct visapult_declara
 
 // Publishes to the back end at `url`, now or when it is there, and again when it comes back.
 //
-// NULL takes the URL from the environment variable VISAPULT_URL. If that is missing or empty, publishing is off: all calls succeed at
-// once and do nothing. The declaration remains the caller's. Close with visapult_close.
+// NULL, or a blank one, takes the URL from the environment variable VISAPULT_URL. If that is missing or blank, too, publishing is off: all calls
+// succeed at once and do nothing, but that a declaration which makes no sense is refused. The declaration remains the caller's. Close with visapult_close.
 struct visapult_publisher *visapult_publish_dial(const struct visapult_declaration *declaration,
                                                  const char *url);
 
@@ -234,6 +234,9 @@ int32_t visapult_declare_parameter(struct visapult_declaration *declaration,
 // Takes over what viewers have asked for since the last step. A program that declares parameters calls it before every step, on every rank:
 // what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation,
 // until it is resumed or given a signal that asks it to end or warns it (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU): then all ranks go on.
+//
+// A rank without samples does not publish, and learns nothing of this: one that does tells it what this call and visapult_parameter return (MPI_Bcast),
+// before every step, or it waits in vain for the others when they end.
 //
 // Returns VISAPULT_OK if the simulation goes on, VISAPULT_STOP if it shall end. visapult_parameter tells the values from here on.
 int32_t visapult_steer(struct visapult_publisher *publisher);

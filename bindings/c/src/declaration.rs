@@ -56,16 +56,10 @@ impl Declaration {
     /// What is to be published.
     ///
     /// # Errors
-    /// If a part of it was refused, or one rank of several owns all.
+    /// If a part of it was refused.
     pub(crate) fn complete(&self) -> Result<&PublisherOptions, Failure> {
         if let Some(refused) = &self.refused {
             return Err(Failure::WrongCall(format!("a part of the declaration was refused: {refused}; begin another")));
-        }
-        let PublisherOptions { ranks, block, grid, .. } = &self.options;
-        if *ranks > 1 && *block == grid.bounds() {
-            return Err(Failure::WrongCall(format!(
-                "one of {ranks} ranks owns the whole grid: visapult_declare_box says which part is its own"
-            )));
         }
         Ok(&self.options)
     }

@@ -42,9 +42,9 @@ pub(crate) struct Open {
 pub struct Counts {
     /// Steps ended.
     pub steps: u64,
-    /// Steps sent, counted once for every back end.
+    /// Steps handed to the transport, counted once for every back end: the last of them may not have arrived.
     pub sent: u64,
-    /// Steps that a back end asked for too late to get them.
+    /// Steps that a back end asked for too late to get them, those from before it came left out.
     pub missed: u64,
     /// Back ends attached now.
     pub attached: u64,
@@ -55,7 +55,11 @@ pub struct Counts {
 impl Handle {
     fn meet(declaration: &Declaration, meeting: Option<Meeting>) -> Result<Self, Failure> {
         let options = declaration.complete()?;
-        let publisher = meeting.map(|meeting| Publisher::open(&meeting, options.clone())).transpose()?;
+        let publisher = match meeting {
+            Some(meeting) => Some(Publisher::open(&meeting, options.clone())?),
+            // What makes no sense is told though nobody looks.
+            None => Publisher::check(options.clone()).map(|()| None)?,
+        };
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
         let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO, refused: None, has_said: false });
@@ -177,8 +181,8 @@ pub unsafe extern "C" fn visapult_publish_listen(
 
 /// Publishes to the back end at `url`, now or when it is there, and again when it comes back.
 ///
-/// NULL takes the URL from the environment variable VISAPULT_URL. If that is missing or empty, publishing is off: all calls succeed at
-/// once and do nothing. The declaration remains the caller's. Close with visapult_close.
+/// NULL, or a blank one, takes the URL from the environment variable VISAPULT_URL. If that is missing or blank, too, publishing is off: all calls
+/// succeed at once and do nothing, but that a declaration which makes no sense is refused. The declaration remains the caller's. Close with visapult_close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_publish_dial(declaration: *const Declaration, url: *const c_char) -> *mut Handle {
     object("visapult_publish_dial", || {
@@ -363,4 +367,42 @@ unsafe fn bytes(strides: *const i64) -> Result<Option<[isize; 3]>, Failure> {
         *own = isize::try_from(stride).map_err(|_| Failure::WrongCall(format!("strides {strides:?} are too large")))?;
     }
     Ok(Some(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::ptr;
+
+    use super::*;
+    use crate::declaration::{VISAPULT_FLOAT32, visapult_declare, visapult_declare_field, visapult_declare_rank};
+    use crate::failure::visapult_last_error;
+
+    /// What is said where a declaration without a field, or of one of two ranks that owns all, is dialled with `url`.
+    fn refused(has_field: bool, url: *const c_char) -> String {
+        // SAFETY: pointers are to what lives until the end, or null where the header allows it.
+        unsafe {
+            let declaration = visapult_declare(c"run".as_ptr(), [8, 4, 2].as_ptr());
+            if has_field {
+                visapult_declare_field(declaration, c"p".as_ptr(), ptr::null(), VISAPULT_FLOAT32);
+                visapult_declare_rank(declaration, 0, 2);
+            }
+            assert!(visapult_publish_dial(declaration, url).is_null());
+            drop(Box::from_raw(declaration));
+            CStr::from_ptr(visapult_last_error()).to_string_lossy().into_owned()
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_though_publishing_is_off() {
+        // Tests have no URL in their environment.
+        for url in [ptr::null(), c" ".as_ptr()] {
+            assert!(refused(false, url).contains("0 fields: 1 to 256 are possible"), "{}", refused(false, url));
+            let said = refused(true, url);
+            assert!(
+                said.contains("one of 2 ranks owns the whole grid") && said.contains("visapult_declare_box"),
+                "{said}"
+            );
+        }
+    }
 }

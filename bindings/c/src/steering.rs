@@ -54,6 +54,9 @@ pub unsafe extern "C" fn visapult_declare_parameter(
 /// what is asked for takes effect before the same step on all. Waits while viewers have paused the simulation,
 /// until it is resumed or given a signal that asks it to end or warns it (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU): then all ranks go on.
 ///
+/// A rank without samples does not publish, and learns nothing of this: one that does tells it what this call and visapult_parameter return (MPI_Bcast),
+/// before every step, or it waits in vain for the others when they end.
+///
 /// Returns VISAPULT_OK if the simulation goes on, VISAPULT_STOP if it shall end. visapult_parameter tells the values from here on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_steer(publisher: *mut Handle) -> i32 {

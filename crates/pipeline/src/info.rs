@@ -141,6 +141,8 @@ impl fmt::Display for SourceReport {
                 write!(f, ", {unfit}")?;
             } else if let Some(count) = field.told_apart {
                 write!(f, ", {}", flattened(count))?;
+            } else if field.range.is_some_and(|[lo, hi]| lo == hi) {
+                write!(f, ", constant")?;
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
         }
@@ -172,26 +174,30 @@ impl FieldReport {
 }
 
 /// How many values single precision tells apart in a range, at most, if it is so few that one sees it: of more exact ones that are stored, and of those
-/// that are mixed from them.
+/// that are mixed from them. Of what is one value here, it may have been more where values are rounded when they are read.
 pub(crate) fn told_apart(stored: ScalarType, range: ValueRange) -> Option<u32> {
     const FEW: f64 = 256.0;
-    let is_more_exact =
-        matches!(stored, ScalarType::F64 | ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32);
+    /// Single precision has all whole numbers below.
+    const WHOLE_TO: f32 = 16_777_216.0;
     let largest = range.lo.abs().max(range.hi.abs());
+    let may_be_rounded = match stored {
+        ScalarType::F64 => true,
+        ScalarType::I64 | ScalarType::U64 | ScalarType::I32 | ScalarType::U32 => largest >= WHOLE_TO,
+        _ => false,
+    };
     let apart = f64::from(largest) - f64::from(largest.next_down());
     let count = ((f64::from(range.hi) - f64::from(range.lo)) / apart).round() + 1.0;
-    let is_told = largest > 0.0 && if range.lo == range.hi { is_more_exact } else { count < FEW };
+    let is_told = largest > 0.0 && if range.lo == range.hi { may_be_rounded } else { count < FEW };
     is_told.then_some(count as u32)
 }
 
 /// What single precision makes of values that share so much, in words to be shown.
 pub(crate) fn flattened(count: u32) -> String {
-    let what = if count == 1 {
-        "all the same in single precision".to_owned()
+    if count == 1 {
+        "all the same in single precision: subtract what they share, if they differ".to_owned()
     } else {
-        format!("so alike that single precision tells {count} apart")
-    };
-    what + ": subtract what they share"
+        format!("so alike that single precision tells {count} apart: subtract what they share")
+    }
 }
 
 /// The first step of which the time is no number, or before that of the step before.
@@ -232,6 +238,8 @@ mod tests {
         assert_eq!(of(ScalarType::F64, 101_325.0, 101_330.0), None);
         assert_eq!(of(ScalarType::F64, -1.0, 1.0), None);
         assert_eq!(of(ScalarType::I32, 0.0, 7.0), None);
+        assert_eq!(of(ScalarType::I32, 93.0, 93.0), None);
+        assert_eq!(of(ScalarType::I32, -2e7, -2e7), Some(1));
         assert_eq!(of(ScalarType::F64, 0.0, 0.0), None);
         assert_eq!(of(ScalarType::U8, 254.0, 255.0), None);
     }

@@ -202,10 +202,10 @@ class Statistics:
         """Steps ended."""
     @property
     def sent(self) -> int:
-        """Steps sent, counted once for every back end."""
+        """Steps handed to the transport, counted once for every back end: the last of them may not have arrived."""
     @property
     def missed(self) -> int:
-        """Steps that a back end asked for too late to get them."""
+        """Steps that a back end asked for too late to get them, those from before it came left out."""
     @property
     def attached(self) -> int:
         """Back ends attached now."""
@@ -251,8 +251,8 @@ class Publisher:
 
         ``url`` is that of a back end that waits for the simulation: it is dialled now, or when it is there, and again when it comes back.
         ``listen`` is the address and port to wait for back ends on ("0.0.0.0:0" takes any port), ``host`` what they call this machine. With
-        neither, the environment variable ``VISAPULT_URL`` names the back end; where it is not set publishing is off, and every call
-        returns at once.
+        neither, or a blank ``url``, the environment variable ``VISAPULT_URL`` names the back end; where it is not set publishing is off,
+        and every call returns at once.
 
         Raises CallError if the declaration does not fit together, LinkError if the address cannot be had.
         """

@@ -24,6 +24,8 @@ pub(super) struct Desk {
     /// All ranks are paused before this step.
     pub(super) waits_before: Option<StepIndex>,
     next: u64,
+    /// The latest resume that is done: what was asked for before it holds no rank.
+    resumed: Option<u64>,
     pending: BTreeMap<u64, Pending>,
     /// What is decided and the ranks have not been told.
     decided: Vec<Commit>,
@@ -52,6 +54,7 @@ impl Default for Desk {
             revision: 0,
             waits_before: None,
             next: 0,
+            resumed: None,
             pending: BTreeMap::new(),
             decided: Vec::new(),
             log: None,
@@ -186,19 +189,24 @@ impl Desk {
         if last.is_some() {
             pending.entry.at = last;
             let action = pending.entry.action.clone();
-            self.note_done(action, last);
+            self.note_done(sequence, action, last);
         }
         self.settle(sequence);
     }
 
-    fn note_done(&mut self, action: Action, at: Option<StepIndex>) {
+    fn note_done(&mut self, sequence: u64, action: Action, at: Option<StepIndex>) {
         match action {
             Action::Set { name, value } => self.on_changed(&name, value),
+            // A rank that had not paused yet, and was resumed before that, speaks of it late.
+            Action::Pause | Action::Step if Some(sequence) < self.resumed => {}
             Action::Pause => (self.view.state, self.waits_before) = (RunState::Paused, at),
             Action::Step => {
                 (self.view.state, self.waits_before) = (RunState::Paused, at.map(|step| step.saturating_add(1)));
             }
-            Action::Resume => (self.view.state, self.waits_before) = (RunState::Running, None),
+            Action::Resume => {
+                self.resumed = self.resumed.max(Some(sequence));
+                (self.view.state, self.waits_before) = (RunState::Running, None);
+            }
             Action::Stop => (self.view.state, self.waits_before) = (RunState::Stopped, None),
         }
     }
@@ -338,6 +346,21 @@ mod tests {
             let entry = &desk.view.log[0];
             assert_eq!((entry.at, entry.problem.as_deref()), (Some(9), Some("rank 0: too late")));
             assert_eq!(desk.view.parameters[0].value, 2.0);
+        }
+    }
+
+    #[test]
+    fn a_pause_that_a_resume_has_overtaken_on_all_ranks_or_on_one_leaves_the_simulation_running() {
+        for paused in 0..2 {
+            let mut desk = desk();
+            let pause = asked(&mut desk, Action::Pause);
+            (0..2).for_each(|rank| desk.on_ready(rank, pause, 8, None));
+            (0..paused).for_each(|rank| desk.on_steered(rank, pause, 8, None));
+            let resume = asked(&mut desk, Action::Resume);
+            (0..2).for_each(|rank| desk.on_steered(rank, resume, 8, None));
+            (paused..2).for_each(|rank| desk.on_steered(rank, pause, 8, Some("resumed".to_owned())));
+            assert_eq!((desk.view.state, desk.waits_before), (RunState::Running, None));
+            assert!(desk.view.log[0].problem.as_deref().unwrap().contains("resumed"));
         }
     }
 

@@ -16,6 +16,9 @@ pub(super) struct Answer {
     pub(super) why: Option<String>,
 }
 
+/// What is answered of a pause that a resume has overtaken.
+const TAKEN_BACK: &str = "it was resumed before that";
+
 /// Most actions that wait for their step.
 const MOST_WAITING: usize = 1024;
 
@@ -28,6 +31,8 @@ struct Waiting {
     /// Before this step, once that is settled; until then this step is not begun.
     at: StepIndex,
     settled: bool,
+    /// It was to pause, and has been resumed since: it is answered, and not done.
+    is_taken_back: bool,
 }
 
 /// The rank's side: what is to be done before which step.
@@ -68,7 +73,7 @@ impl Helm {
                 self.paused = false;
                 // Who was to pause later is to go on, too.
                 let pauses = self.waiting.iter_mut().filter(|waiting| waiting.action == Action::Pause);
-                pauses.for_each(|waiting| waiting.action = Action::Resume);
+                pauses.for_each(|waiting| waiting.is_taken_back = true);
                 answer(false, at, None)
             }
             Action::Step => {
@@ -83,7 +88,7 @@ impl Helm {
             action => {
                 let at = if self.paused { next } else { steer.at.max(next) };
                 let (desk, sequence) = (steer.desk, steer.sequence);
-                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false });
+                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false, is_taken_back: false });
                 Answer { to: from, sequence: steer.sequence, is_ready: true, at, why: None }
             }
         }
@@ -126,9 +131,12 @@ impl Helm {
                 self.waiting.push(waiting);
                 continue;
             }
-            let Waiting { from, sequence, .. } = waiting;
-            applied.answers.push(Answer { to: from, sequence, is_ready: false, at: next, why: None });
-            self.carry_out(waiting.action, Some(waiting.from), parameters, &mut applied);
+            let Waiting { from, sequence, is_taken_back, .. } = waiting;
+            let why = is_taken_back.then(|| TAKEN_BACK.to_owned());
+            applied.answers.push(Answer { to: from, sequence, is_ready: false, at: next, why });
+            if !is_taken_back {
+                self.carry_out(waiting.action, Some(from), parameters, &mut applied);
+            }
         }
         applied
     }
@@ -283,6 +291,18 @@ mod tests {
         settle(&mut helm, 4, 5);
         helm.apply(5, &mut own);
         assert!(helm.is_stopped() && helm.may_begin(5));
+    }
+
+    #[test]
+    fn a_pause_that_a_resume_has_overtaken_is_not_done_and_said_not_to_be() {
+        let (mut helm, mut own) = (Helm::default(), parameters());
+        let steer = |sequence, action| Steer { desk: 0, sequence, at: 8, action };
+        helm.take(0, steer(0, Action::Pause), &own);
+        helm.commit(0, Commit { sequence: 0, at: Some(8) });
+        assert_eq!(helm.take(0, steer(1, Action::Resume), &own), answer(1, false, 0));
+        let why = Some(TAKEN_BACK.to_owned());
+        assert_eq!(helm.apply(8, &mut own).answers, [Answer { why, ..answer(0, false, 8) }]);
+        assert!(helm.may_begin(8));
     }
 
     #[test]

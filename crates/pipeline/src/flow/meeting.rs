@@ -45,7 +45,8 @@ pub enum Meeting {
 
 impl Meeting {
     /// What a program asks for: the `url` of a back end, or an address to `listen` on and the name of this `host`. If it asks for neither,
-    /// the back end is the one that [`URL_VARIABLE`] names; none if that is not set: nobody wants to see anything.
+    /// the back end is the one that [`URL_VARIABLE`] names; none if that is not set: nobody wants to see anything. A URL that is blank is none, here
+    /// and there.
     ///
     /// # Errors
     /// If it asks for both, or one makes no sense.
@@ -55,7 +56,7 @@ impl Meeting {
             let parsed = url.trim().parse().map_err(|cause| FlowError::Usage(format!("{from}: {cause}")))?;
             Ok(Some(Self::There(Box::new(parsed))))
         };
-        match (url, listen) {
+        match (url.filter(|url| !url.trim().is_empty()), listen) {
             (Some(_), Some(_)) => Err(FlowError::Usage(
                 "both a URL to dial and an address to listen on are given: leave one out".to_owned(),
             )),
@@ -198,6 +199,16 @@ mod tests {
         assert!(matches!(there, Meeting::There(_)));
         let both = Meeting::find(Some("ripp://127.0.0.1:9/run"), Some("127.0.0.1:0"), None);
         assert!(both.unwrap_err().to_string().contains("leave one out"));
+    }
+
+    #[test]
+    fn a_blank_url_is_none() {
+        for blank in ["", " \n"] {
+            let here = Meeting::find(Some(blank), Some("127.0.0.1:0"), None).unwrap();
+            assert!(matches!(here, Some(Meeting::Here { .. })));
+            // Tests have no URL in their environment.
+            assert!(Meeting::find(Some(blank), None, None).unwrap().is_none());
+        }
     }
 
     #[test]

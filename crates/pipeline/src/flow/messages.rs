@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use visapult_ripp_net::{Mode, SessionError};
+use visapult_ripp_net::{MAX_MESSAGE_BYTES, Mode, SessionError};
 use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
 
 use super::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
@@ -20,6 +20,8 @@ pub(super) const MOST_PES: usize = 4096;
 pub(super) const MOST_DOORS: usize = 1024;
 /// Most times that a declaration tells: a note has 64 KiB.
 pub(super) const MOST_TIMES: usize = 2000;
+/// A note is a text within a message: what stands around it there takes no more.
+const AROUND: usize = 64;
 /// Most bytes of a name or a unit.
 pub(super) const MOST_NAME: usize = 200;
 
@@ -255,6 +257,12 @@ impl Declaration {
         if block.is_empty() || !grid.bounds().contains(&block) {
             return Err(format!("block {block} of rank {} does not lie inside the grid {}", self.rank, grid.bounds()));
         }
+        if self.ranks > 1 && block == grid.bounds() {
+            return Err(format!(
+                "one of {} ranks owns the whole grid: declare which part is its own (visapult_declare_box; block in Python)",
+                self.ranks
+            ));
+        }
         let longest = [&self.name, &self.format, &self.time_unit].into_iter().map(String::len).max();
         if longest > Some(MOST_NAME) || self.times.len() > MOST_TIMES {
             return Err("its name, its format, its unit of time or its list of times is too long".to_owned());
@@ -274,6 +282,41 @@ impl Declaration {
         }
         let fields = self.fields.iter().map(DeclaredField::to_info).collect::<Result<_, _>>()?;
         Ok((grid, fields, block))
+    }
+
+    /// Whether back ends can be told of it, as long as it may get while the program runs.
+    ///
+    /// # Errors
+    /// How much shorter it is to be, in words.
+    pub(super) fn check_length(&self) -> Result<(), String> {
+        let excess = self.longest().saturating_sub(MAX_MESSAGE_BYTES);
+        if excess == 0 {
+            return Ok(());
+        }
+        let of_fields = self.fields.iter().map(|field| field.name.len() + field.unit.len()).sum::<usize>();
+        let of_parameters = self.parameters.iter().map(|it| it.name.len() + it.unit.len()).sum::<usize>();
+        let words = of_fields + of_parameters;
+        let most = words.saturating_sub(excess);
+        let also = if of_parameters > 0 { format!(" and {} parameters", self.parameters.len()) } else { String::new() };
+        Err(format!(
+            "names and units of {} fields{also} take {words} bytes, and so many may take {most} in all: shorten them, or declare fewer",
+            self.fields.len()
+        ))
+    }
+
+    /// Bytes of the message that tells of it, with the longest numbers in place of those that change.
+    fn longest(&self) -> usize {
+        let mut longest = Self { steps: Some([MOST_STEP; 2]), ..self.clone() };
+        longest.parameters.iter_mut().for_each(|parameter| parameter.value = f64::MIN);
+        note(&note(&FromPublisher::Declare(Box::new(longest)))).len() + AROUND
+    }
+
+    /// Leaves its times out where there are too many to tell: they come with the steps.
+    pub(super) fn with_times_that_fit(mut self) -> Self {
+        if self.times.len() > MOST_TIMES || self.longest() > MAX_MESSAGE_BYTES {
+            self.times.clear();
+        }
+        self
     }
 }
 
@@ -380,10 +423,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_the_reason() {
         type Spoil = fn(&mut Declaration);
-        let wrong: [(&str, Spoil); 8] = [
+        let wrong: [(&str, Spoil); 9] = [
             ("rank 2 of 2", |it| it.rank = 2),
             ("fields", |it| it.fields.clear()),
             ("does not lie inside", |it| it.block[1][0] = 9),
+            ("one of 2 ranks owns the whole grid", |it| it.block[0][0] = 0),
             ("empty", |it| it.grid.size[2] = 0),
             ("range", |it| it.fields[0].range = Some([2.0, 1.0])),
             ("end before", |it| it.steps = Some([3, 2])),
@@ -396,6 +440,37 @@ mod tests {
             let said = declaration.check().unwrap_err();
             assert!(said.contains(expected), "{said}");
         }
+    }
+
+    /// So many fields with names and units of so many bytes.
+    fn of_fields(count: usize, bytes: usize) -> Declaration {
+        let mut declared = declaration();
+        let [name, unit] = ["n", "u"].map(|letter| letter.repeat(bytes));
+        let field = DeclaredField { name, unit, ..declared.fields[0].clone() };
+        declared.fields = vec![field; count];
+        declared
+    }
+
+    #[test]
+    fn what_no_note_can_tell_is_refused_with_how_long_its_names_and_units_may_be() {
+        let said = of_fields(MOST_FIELDS, MOST_NAME).check_length().unwrap_err();
+        assert!(said.starts_with("names and units of 256 fields take 102400 bytes, and so many may take "), "{said}");
+        let most: usize =
+            said.split_whitespace().find_map(|word| word.parse().ok().filter(|n| (1000..100_000).contains(n))).unwrap();
+        let shorter = of_fields(MOST_FIELDS, most / 2 / MOST_FIELDS);
+        assert_eq!(shorter.check_length(), Ok(()));
+        assert!(of_fields(MOST_FIELDS, most / 2 / MOST_FIELDS + 1).check_length().is_err());
+        // It fits when the program has done its steps, too.
+        let told = FromPublisher::Declare(Box::new(Declaration { steps: Some([MOST_STEP; 2]), ..shorter }));
+        assert!(note(&note(&told)).len() + AROUND <= MAX_MESSAGE_BYTES);
+    }
+
+    #[test]
+    fn times_that_no_note_can_tell_beside_the_fields_are_left_out() {
+        let times = vec![std::f64::consts::PI; MOST_TIMES];
+        let told =
+            |fields| Declaration { times: times.clone(), ..of_fields(fields, 20) }.with_times_that_fit().times.len();
+        assert_eq!((told(1), told(MOST_FIELDS)), (MOST_TIMES, 0));
     }
 
     #[test]

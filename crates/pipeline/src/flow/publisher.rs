@@ -76,9 +76,9 @@ pub struct PublisherOptions {
 pub struct PublisherStatistics {
     /// Steps put.
     pub steps: u64,
-    /// Steps sent, counted once for every back end.
+    /// Steps handed to the transport, counted once for every back end: the last of them may not have arrived.
     pub sent: u64,
-    /// Steps that a back end asked for and that could not be sent in time.
+    /// Steps that a back end asked for and that could not be sent in time, those from before it came left out.
     pub missed: u64,
     /// Back ends attached now.
     pub attached: usize,
@@ -159,7 +159,9 @@ impl Publisher {
 
     fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
         let shared = Arc::new(Shared::new(options, dials)?);
-        let declared = shared.declaration().check().and_then(|_| check_words(&shared.options));
+        let declaration = shared.declaration();
+        let declared = declaration.check().and_then(|_| check_words(&shared.options));
+        let declared = declared.and_then(|()| declaration.check_length());
         declared.map_err(|problem| FlowError::Declaration { who: "this program".to_owned(), problem })?;
         let building = Building::new(shared.options.fields.len(), shared.options.block.volume());
         Ok(Self {

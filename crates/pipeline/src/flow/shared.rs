@@ -12,7 +12,7 @@ use super::bell::{Bell, Heed};
 use super::building::Published;
 use super::door::{Also, Troubles};
 use super::helm::{Answer, Applied, Helm};
-use super::messages::{Declaration, DeclaredField, FlowError, MOST_TIMES};
+use super::messages::{Declaration, DeclaredField, FlowError};
 use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
 use super::subscriber::Subscriber;
@@ -120,8 +120,7 @@ impl Shared {
     pub(super) fn declaration(&self) -> Declaration {
         let options = &self.options;
         let newest = lock(&self.latest).as_ref().map(|latest| [latest.step; 2]);
-        let times = if options.times.len() <= MOST_TIMES { options.times.clone() } else { Vec::new() };
-        Declaration {
+        let declaration = Declaration {
             name: options.name.clone(),
             format: options.format.clone(),
             rank: options.rank,
@@ -131,11 +130,12 @@ impl Shared {
             block: [options.block.lo, options.block.hi],
             live: options.live,
             steps: options.steps.map(|span| [span.first, span.last]).or(newest),
-            times,
+            times: options.times.clone(),
             time_unit: options.time_unit.clone(),
             every: options.delivery != Delivery::Newest,
             parameters: lock(&self.steered).parameters.clone(),
-        }
+        };
+        declaration.with_times_that_fit()
     }
 
     /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.
@@ -199,18 +199,16 @@ impl Shared {
         waits && !attached.iter().any(|one| one.is_subscribed())
     }
 
-    /// Says what is waited for, each once. A back end that asks for steps and takes its time is nothing to be said.
+    /// Says what is waited for, each once.
     fn tell_held(&self, step: StepIndex) {
         let attached = lock(&self.subscribers).clone();
         let what = if self.awaits_any(&attached) {
-            "its first step waits for a back end that takes it, as the program asks for"
-        } else if attached.iter().any(|one| one.asks_for_nothing(step)) {
-            "a step waits until the back end asks for it, as every step is to arrive: it asks for none before all ranks are there"
+            Some("its first step waits for a back end that takes it, as the program asks for".to_owned())
         } else {
-            return;
+            attached.iter().find_map(|one| one.why_it_holds_back(step, self.options.ranks))
         };
-        if lock(&self.troubles).is_new(what) {
-            self.say(what);
+        if let Some(what) = what.filter(|what| lock(&self.troubles).is_new(what)) {
+            self.say(&what);
         }
     }
 

@@ -125,12 +125,14 @@ impl Parameter {
         check_name("a parameter", &self.name)?;
         check_unit(&format!("parameter {}", self.name), &self.unit)?;
         if !(self.least.is_finite() && self.most.is_finite() && self.least <= self.most) {
-            return Err(format!("parameter {} has no range: {} to {}", self.name, self.least, self.most));
+            return Err(format!("parameter {} has no range: {} to {}", self.name, brief(self.least), brief(self.most)));
         }
         if self.kind == ParameterKind::Integer && (self.least.fract() != 0.0 || self.most.fract() != 0.0) {
             return Err(format!(
                 "{} takes whole numbers, and its range is {} to {}: it is to begin and end with one",
-                self.name, self.least, self.most
+                self.name,
+                brief(self.least),
+                brief(self.most)
             ));
         }
         self.check_value(self.value)
@@ -139,13 +141,20 @@ impl Parameter {
     fn check_value(&self, value: f64) -> Result<(), String> {
         if !(self.least..=self.most).contains(&value) {
             let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-            return Err(format!("{} takes {} to {}{unit}, not {value}", self.name, self.least, self.most));
+            let [least, most, value] = [self.least, self.most, value].map(brief);
+            return Err(format!("{} takes {least} to {most}{unit}, not {value}", self.name));
         }
         if self.kind == ParameterKind::Integer && value.fract() != 0.0 {
-            return Err(format!("{} takes whole numbers, not {value}", self.name));
+            return Err(format!("{} takes whole numbers, not {}", self.name, brief(value)));
         }
         Ok(())
     }
+}
+
+/// A value as people write it: with a power of ten where it would be all digits.
+fn brief(value: f64) -> String {
+    let has_few_digits = value == 0.0 || !value.is_finite() || (1e-5..1e15).contains(&value.abs());
+    if has_few_digits { value.to_string() } else { format!("{value:e}") }
 }
 
 /// Whether `action` can be done with `parameters`.
@@ -201,6 +210,8 @@ pub(super) mod tests {
         let refused = |action| check(&parameters(), &action).unwrap_err();
         assert_eq!(refused(set("strength", 11.0)), "strength takes 0 to 10 Pa, not 11");
         assert_eq!(refused(set("strength", f64::NAN)), "strength takes 0 to 10 Pa, not NaN");
+        assert_eq!(refused(set("strength", 1e300)), "strength takes 0 to 10 Pa, not 1e300");
+        assert_eq!(refused(set("strength", -2.5e-7)), "strength takes 0 to 10 Pa, not -2.5e-7");
         assert_eq!(refused(set("sources", 2.5)), "sources takes whole numbers, not 2.5");
         assert_eq!(refused(set("colour", 2.5)), "the simulation has no parameter colour");
         assert_eq!(check(&parameters(), &set("sources", 2.0)), Ok(()));

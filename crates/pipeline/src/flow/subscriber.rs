@@ -1,6 +1,7 @@
 //! A back end that is attached to a publisher: what it wants, and what is under way to it.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -31,10 +32,17 @@ const MOST_WANTS: usize = 64;
 const MOST_UNDER_WAY: usize = 64;
 /// The same where every step is to be taken: the program waits meanwhile.
 const MOST_HELD: usize = 4;
+/// What is under way is nearly through when it takes so many round trips more, and so long beside them, which busy machines need: the next step is
+/// offered, accepted and begins to come meanwhile.
+const LAST_ROUND_TRIPS: u32 = 6;
+/// See `LAST_ROUND_TRIPS`.
+const LAST: Duration = Duration::from_millis(250);
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 /// A back end that was sent nothing for so long wants no step.
 const STILL_TAKES: Duration = Duration::from_secs(1);
+/// One that has given no sign of life for so long is named where it is waited for.
+const SILENT_FOR: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A back end that is attached.
@@ -49,6 +57,10 @@ pub(super) struct Subscriber {
 struct State {
     /// It has been told what is published: nothing is said before that.
     is_declared: bool,
+    /// The latest step then: what it asks for of those before is not missed, for they were never to come.
+    first: Option<StepIndex>,
+    /// It has said which step it wants.
+    has_asked: bool,
     /// What it wants pieces for, once it has said how it is split.
     subscribed: Option<Subscribed>,
     wants: VecDeque<Want>,
@@ -107,7 +119,9 @@ impl Subscriber {
 
     fn declare(&self, shared: &Shared) -> Result<(), String> {
         let mut state = lock(&self.state);
-        self.tell(&FromPublisher::Declare(Box::new(shared.declaration())))?;
+        let declaration = shared.declaration();
+        state.first = declaration.steps.map(|[_, newest]| newest).filter(|_| declaration.live);
+        self.tell(&FromPublisher::Declare(Box::new(declaration)))?;
         state.is_declared = true;
         Ok(())
     }
@@ -134,7 +148,11 @@ impl Subscriber {
             }
             let arrival = match self.session.next_arrival(POLL) {
                 Ok(Some(arrival)) => arrival,
-                Ok(None) => continue,
+                Ok(None) => {
+                    // What is under way may be nearly through.
+                    self.serve(shared);
+                    continue;
+                }
                 Err(cause) => return Ok(Some(cause.to_string())),
             };
             let Arrival::Note(said) = arrival else {
@@ -190,6 +208,7 @@ impl Subscriber {
 
     fn want(&self, shared: &Shared, want: Want) {
         let mut state = lock(&self.state);
+        state.has_asked |= want.step != StepIndex::MAX;
         // A back end that has let the program go asks for steps again.
         state.wants.retain(|other| other.step != StepIndex::MAX);
         if state.wants.len() < MOST_WANTS && shared.has_fields(&want.fields) && !state.is_offered(&want) {
@@ -235,9 +254,15 @@ impl Subscriber {
         state.wants.front().is_none_or(|want| want.step <= step)
     }
 
-    /// It has step `step`, the latest, still to ask for.
-    pub(super) fn asks_for_nothing(&self, step: StepIndex) -> bool {
-        self.holds_back(step) && lock(&self.state).sent_below <= step
+    /// Why it holds back step `step`, the latest, in words. One that asks for steps and takes its time is nothing to be said.
+    pub(super) fn why_it_holds_back(&self, step: StepIndex, ranks: u32) -> Option<String> {
+        if !self.holds_back(step) {
+            return None;
+        }
+        let state = lock(&self.state);
+        let (asks, has_asked) = (state.sent_below > step, state.has_asked);
+        drop(state);
+        why_held(self.session.peer(), self.session.silence(), asks, has_asked, ranks)
     }
 
     /// It has taken steps until now, and not step `step` yet, the latest.
@@ -315,10 +340,12 @@ impl Subscriber {
             state.send(shared, &subscribed, &latest, &want.fields.clone(), Some(want));
         }
         let mut wants = std::mem::take(&mut state.wants);
+        // What is asked for next is the newest step then: any that is offered before waits for what is under way, and is old when it comes.
+        let waits = wants.iter().any(|want| want.or_newer) && !self.is_nearly_through(&subscribed.flow);
         let mut sent = false;
         wants.retain(|want| {
             let fits = if want.or_newer {
-                latest.step >= want.step.max(state.sent_below)
+                !waits && latest.step >= want.step.max(state.sent_below)
             } else {
                 latest.step == want.step && want.fields.iter().all(|&field| latest.fields[field].is_some())
             };
@@ -329,12 +356,23 @@ impl Subscriber {
             }
             let gone = shared.options.live && !fits && !want.or_newer && want.step <= latest.step;
             if gone {
-                shared.missed.fetch_add(1, Ordering::Relaxed);
+                let was_to_come = state.first <= Some(want.step);
+                shared.missed.fetch_add(u64::from(was_to_come), Ordering::Relaxed);
                 let _ = self.tell(&FromPublisher::Gone { step: want.step, newest: latest.step, why: None });
             }
             !gone
         });
         state.wants = wants;
+    }
+
+    /// Whether the path would soon be idle.
+    fn is_nearly_through(&self, flow: &Flow) -> bool {
+        let left = flow.expected();
+        left == 0 || {
+            let lanes = self.session.statistics().lanes;
+            let rtt = lanes.iter().map(|lane| lane.rtt.smooth()).max().unwrap_or_default();
+            takes_little(left, lanes.iter().map(|lane| lane.rate_bps).sum(), rtt)
+        }
     }
 
     fn tell(&self, message: &FromPublisher) -> Result<(), String> {
@@ -370,6 +408,32 @@ impl State {
     }
 }
 
+/// Whether so many bytes are sent within the time that the next step takes to begin.
+fn takes_little(bytes: u64, rate_bps: u64, rtt: Duration) -> bool {
+    let time_s = (LAST + rtt * LAST_ROUND_TRIPS).as_secs_f64();
+    bytes as f64 * 8.0 <= rate_bps as f64 * time_s
+}
+
+/// Why a back end at `peer` that has been silent for so long holds up a program of so many ranks. `asks`: the step is under way to it.
+fn why_held(peer: SocketAddr, silence: Duration, asks: bool, has_asked: bool, ranks: u32) -> Option<String> {
+    if silence >= SILENT_FOR {
+        let (silent, most) = (SILENT_FOR.as_secs(), Session::GONE_AFTER.as_secs());
+        return Some(format!(
+            "a step waits for the back end at {peer}, as every step is to arrive: it has given no sign of life for {silent} s, and is waited for until there was none for {most} s"
+        ));
+    }
+    match (asks, ranks > 1 && !has_asked) {
+        (true, _) => None,
+        (false, true) => Some(
+            "a step waits until the back end asks for it, as every step is to arrive: it asks for none before all ranks are there"
+                .to_owned(),
+        ),
+        (false, false) => {
+            Some(format!("a step waits until the back end at {peer} asks for it, as every step is to arrive"))
+        }
+    }
+}
+
 /// Offers the pieces of a step.
 fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[usize]) -> Vec<Outgoing> {
     let block = &from.block;
@@ -386,4 +450,33 @@ fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[us
         }
     }
     under_way
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_under_way_is_nearly_through_where_the_next_step_would_come_too_late_for_an_idle_path() {
+        let rtt = Duration::from_millis(25);
+        // 400 ms at 8 Mbit/s.
+        assert!(takes_little(400_000, 8_000_000, rtt) && !takes_little(400_001, 8_000_000, rtt));
+    }
+
+    #[test]
+    fn who_holds_up_a_program_is_named_with_the_reason() {
+        let peer = SocketAddr::from(([10, 0, 0, 7], 7430));
+        let why = |silence_s, asks, has_asked, ranks| {
+            why_held(peer, Duration::from_secs(silence_s), asks, has_asked, ranks).unwrap_or_default()
+        };
+        for (asks, has_asked, ranks) in [(false, false, 1), (true, true, 1), (false, false, 2)] {
+            let said = why(4, asks, has_asked, ranks);
+            assert!(said.contains("10.0.0.7:7430") && said.contains("no sign of life for 3 s"), "{said}");
+        }
+        assert!(why(0, false, false, 2).contains("before all ranks are there"));
+        for (has_asked, ranks) in [(false, 1), (true, 2)] {
+            assert!(why(0, false, has_asked, ranks).contains("until the back end at 10.0.0.7:7430 asks for it"));
+        }
+        assert_eq!(why(0, true, true, 2), "");
+    }
 }

@@ -423,6 +423,55 @@ fn offered(session: &Session) -> Offer {
 }
 
 #[test]
+fn a_step_that_a_back_end_never_was_to_get_is_not_counted_as_missed() {
+    let block = Box3::of_size(SIZE);
+    let mut publisher = listen(declared(0, &[block]));
+    put(&mut publisher, 7, &block);
+    let session = Session::dial(publisher.url().unwrap(), &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+    session.note(r#"{"type":"subscribe","pes":1,"mode":"reliable"}"#).unwrap();
+    let refused = |step: u64| {
+        session.note(&format!(r#"{{"type":"want","step":{step},"or_newer":false,"fields":[0]}}"#)).unwrap();
+        let gone = format!(r#""gone","step":{step}"#);
+        while !matches!(session.next_arrival(PATIENCE).unwrap().unwrap(), Arrival::Note(note) if note.text.contains(&gone))
+        {
+        }
+    };
+    refused(3);
+    assert_eq!(publisher.statistics().missed, 0);
+    put(&mut publisher, 8, &block);
+    refused(7);
+    assert_eq!(publisher.statistics().missed, 1);
+}
+
+#[test]
+fn while_a_step_is_under_way_for_long_the_next_is_not_chosen_yet() {
+    let block = Box3::of_size(SIZE);
+    let slow = Options { rate: Rate::Fixed(100_000), ..Options::default() };
+    let mut publisher = listen(PublisherOptions { session: slow, ..declared(0, &[block]) });
+    put(&mut publisher, 5, &block);
+    let session = Session::dial(publisher.url().unwrap(), &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+    session.note(r#"{"type":"subscribe","pes":1,"mode":"reliable"}"#).unwrap();
+    let want = |step: u64, or_newer: bool| {
+        session.note(&format!(r#"{{"type":"want","step":{step},"or_newer":{or_newer},"fields":[0]}}"#)).unwrap();
+    };
+    let first = {
+        want(0, true);
+        offered(&session)
+    };
+    assert!(first.name.contains(r#""step":5"#), "{}", first.name);
+    [0, 0].into_iter().for_each(|step| want(step, true));
+    // It has heard all of this once it says that the last will not come.
+    want(3, false);
+    while !matches!(session.next_arrival(PATIENCE).unwrap().unwrap(), Arrival::Note(note) if note.text.contains("gone"))
+    {
+    }
+    (6..9).for_each(|step| put(&mut publisher, step, &block));
+    first.refuse("not this one");
+    let next = offered(&session);
+    assert!(next.name.contains(r#""step":8"#), "{}", next.name);
+}
+
+#[test]
 fn the_newest_step_is_offered_before_it_is_wanted_and_again_only_where_it_was_refused() {
     let block = Box3::of_size(SIZE);
     let mut publisher = listen(declared(0, &[block]));

@@ -1,6 +1,7 @@
 //! The thread that keeps the control channel: hands on what comes, gives signs of life, and ends the session when the other end is gone.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use visapult_ripp::control::Message;
@@ -15,7 +16,7 @@ use crate::text::printable;
 
 const ALIVE_EVERY: Duration = Duration::from_millis(250);
 /// A peer that gives no sign of life for this long is gone. Being stopped for five seconds is survived.
-const GONE_AFTER: Duration = Duration::from_secs(9);
+pub(super) const GONE_AFTER: Duration = Duration::from_secs(9);
 /// The same while datagrams come: after a cut TCP takes up to as long as the cut to try again.
 const CONTROL_GONE_AFTER: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(200);
@@ -81,7 +82,10 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
             shared.message(&Message::Alive);
         }
         watch.look(shared, recourse, heard.elapsed());
-        if let Some(silence) = gone_for(heard.elapsed(), lanes_silent(shared)) {
+        let (control, lanes) = (heard.elapsed(), lanes_silent(shared));
+        let silent_ms = lanes.map_or(control, |lanes| control.min(lanes)).as_millis();
+        shared.silent_ms.store(silent_ms as u64, Ordering::Relaxed);
+        if let Some(silence) = gone_for(control, lanes) {
             shared.end(Some(&format!("the peer has given no sign of life for {} s", silence.as_secs())));
         }
     }

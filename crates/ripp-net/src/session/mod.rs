@@ -32,6 +32,7 @@ mod strangers;
 mod stream;
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -84,6 +85,9 @@ pub struct Flow {
 }
 
 impl Session {
+    /// Another end that gives no sign of life for this long is gone.
+    pub const GONE_AFTER: Duration = control_loop::GONE_AFTER;
+
     fn new(begun: Begun, peer: SocketAddr, name: String, options: &Options, ruling: Option<Ruling>) -> Self {
         let Begun { shared, arrivals } = begun;
         let (arrivals, request, rate) = (Mutex::new(arrivals), options.request.clone(), options.rate);
@@ -162,6 +166,12 @@ impl Session {
     /// Whoever waits for an [arrival](Self::next_arrival) looks up from it, now or the next time.
     pub fn nudge(&self) {
         self.shared.nudge();
+    }
+
+    /// How long the other end has given no sign of life, as of late.
+    #[must_use]
+    pub fn silence(&self) -> Duration {
+        Duration::from_millis(self.shared.silent_ms.load(Ordering::Relaxed))
     }
 
     /// The session goes on.

@@ -129,6 +129,8 @@ pub(super) struct Shared {
     /// Lanes whose path has been valid.
     opened: Mutex<usize>,
     opening: Condvar,
+    /// Milliseconds since the other end's last sign of life, as of late.
+    pub(super) silent_ms: AtomicU64,
     over: AtomicBool,
     why: Mutex<Option<String>>,
 }
@@ -182,6 +184,7 @@ impl Shared {
             jobs: Mutex::new(jobs),
             opened: Mutex::new(0),
             opening: Condvar::new(),
+            silent_ms: AtomicU64::new(0),
             over: AtomicBool::new(false),
             why: Mutex::new(None),
         }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher};
+use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher, PublisherOptions};
 use visapult_ripp_net::{Options, Session, Trust};
 use visapult_volume::Box3;
 use visapult_volume_io::Source as _;
@@ -12,11 +12,25 @@ use super::{PATIENCE, SIZE, declared, listen, put};
 
 #[test]
 fn ranks_that_do_not_tile_the_grid_are_refused() {
-    let overlapping = [Box3::of_size(SIZE), Box3::of_size(SIZE)];
+    let [nx, ny, nz] = SIZE;
+    let overlapping = [Box3::of_size([nx, ny, nz - 1]), Box3::new([0, 0, 1], SIZE)];
     let publishers: Vec<Publisher> = (0..2).map(|rank| listen(declared(rank, &overlapping))).collect();
     let urls: Vec<String> = publishers.iter().map(|publisher| publisher.url().unwrap().to_string()).collect();
     let refused = FlowSource::dial(&urls.join(" "), FlowOptions::default()).err().unwrap().to_string();
     assert!(refused.contains("overlaps"), "{refused}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_though_nobody_looks() {
+    let whole = [Box3::of_size(SIZE)];
+    let refused = |options| Publisher::check(options).unwrap_err().to_string();
+    let long = |number: usize| super::field(&format!("{number:0200}"));
+    let fields = (0..256).map(long).collect();
+    let said = refused(PublisherOptions { fields, ..declared(0, &whole) });
+    assert!(said.contains("256 fields and 1 parameters take 51"), "{said}");
+    let said = refused(PublisherOptions { ranks: 2, ..declared(0, &whole) });
+    assert!(said.contains("one of 2 ranks owns the whole grid"), "{said}");
+    assert!(Publisher::check(declared(0, &whole)).is_ok());
 }
 
 #[test]
