@@ -44,30 +44,30 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     let counted = OnceLock::new();
     serve_page(&options.page, limit, true, |stage| {
         let Some(source) = simulation.come(&stage)? else { return Ok(()) };
-        let helm = source.helm();
+        let handle = source.handle();
         // The first step is asked for although nobody may have opened the page yet.
-        let first = helm.look();
+        let first = handle.look();
         let back_end = BackEnd::over(source, &config)?;
         log_steering(&back_end, &options.page)?;
         show(&stage, back_end);
         while !stage.is_deserted() {
-            if helm.has_steps_within(LOOK) {
+            if handle.has_steps_within(LOOK) {
                 tell("the first step of the simulation is there");
                 break;
             }
         }
         drop(first);
         // What is counted is received, whether a page is open or not.
-        let look = (options.json.is_some() && !helm.is_serial()).then(|| helm.look());
-        let _ = counted.set((helm, look));
+        let look = (options.json.is_some() && !handle.is_serial()).then(|| handle.look());
+        let _ = counted.set((handle, look));
         Ok(())
     })?;
-    let Some((helm, _look)) = counted.into_inner() else {
+    let Some((handle, _look)) = counted.into_inner() else {
         let time_is_up = limit.is_some_and(|limit| began.elapsed() >= limit);
         return if time_is_up { Err(anyhow!("no simulation has come within the time that was set")) } else { Ok(()) };
     };
     if let Some(path) = &options.json {
-        let report = report(helm.statistics());
+        let report = report(handle.statistics());
         write_whole(path, |out| out.write_all(report.as_bytes()))?;
     }
     Ok(())

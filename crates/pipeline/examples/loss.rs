@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let truth = open_local(&file)?;
     let flow = FlowSource::dial(&url, FlowOptions { pes: PES, mode: Mode::Lossy, ..FlowOptions::default() })?;
-    let helm = flow.helm();
+    let handle = flow.handle();
     let steps = truth.steps();
     let range = ValueRange::of(&read(truth.as_ref(), steps.first)?).ok_or("no value of the file is finite")?;
     let transfer_function = TransferFunction::default_for(range);
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let seconds = began.elapsed().as_secs_f64();
         let picture = |source: &dyn Source, values| picture(source, values, &transfer_function);
         let quality = Quality::of(&picture(&flow, received)?, &picture(&flow, read(truth.as_ref(), step)?)?)?;
-        let fresh = helm.freshness(step).map(|freshness| freshness.fresh);
+        let fresh = handle.freshness(step).map(|freshness| freshness.fresh);
         let psnr_db = quality.foreground_psnr_db.min(EQUAL_DB);
         let told = serde_json::json!({ "step": step, "fresh_share": fresh, "psnr_db": psnr_db, "seconds": seconds });
         println!("{told}");

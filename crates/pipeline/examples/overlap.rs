@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let ahead = in_turn.then_some(0);
     let mut source = FlowSource::dial(urls, FlowOptions { ahead, ..FlowOptions::default() })?;
     source.look_away();
-    let helm = source.helm();
-    let _look = (!in_turn).then(|| helm.look());
+    let handle = source.handle();
+    let _look = (!in_turn).then(|| handle.look());
     let pool = ThreadPoolBuilder::new().num_threads(1).build()?;
     let mut last = source.steps().last;
     let mut rendering = Vec::new();
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = steps / 4;
     for done in 0..first + steps {
         if in_turn {
-            drop(helm.look());
+            drop(handle.look());
         }
         last = next(&source, last)?;
         if done == first {

@@ -15,7 +15,7 @@ use visapult_volume_io::{Scale, Source};
 use crate::config::BackEndConfig;
 use crate::crew::Crew;
 use crate::error::PipelineError;
-use crate::flow::{FlowHelm, FlowSource, Watch};
+use crate::flow::{FlowHandle, FlowSource, Watch};
 use crate::lock::lock;
 use crate::memory::ShownCoarser;
 use crate::opening::{Opened, open_fitting};
@@ -34,7 +34,7 @@ type Split = fn(Box<dyn Source>, usize, Option<Arc<Crew>>) -> Result<StepStore, 
 pub struct BackEnd {
     store: StepStore,
     /// What can be asked of the simulation, where there is one.
-    helm: Option<FlowHelm>,
+    handle: Option<FlowHandle>,
     /// Where that is not the finest level there is.
     coarser: Option<ShownCoarser>,
     pool: ThreadPool,
@@ -84,7 +84,7 @@ impl BackEnd {
 
     /// Splits what is opened by `split`, and starts the threads.
     pub(crate) fn start(opened: Opened, split: Split, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let Opened { source, helm, coarser } = opened;
+        let Opened { source, handle, coarser } = opened;
         let mut store = split(source, config.pes, config.crew.clone())?;
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = rendering_threads(config.threads)?;
@@ -93,7 +93,7 @@ impl BackEnd {
         }
         let back_end = Arc::new(Self {
             store,
-            helm,
+            handle,
             coarser,
             pool,
             predictions: Predictions::default(),

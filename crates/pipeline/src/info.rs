@@ -77,7 +77,7 @@ impl SourceReport {
         let source = opened.source;
         let info = source.info();
         let steps = source.steps();
-        let is_at_rest = opened.helm.is_none() && !info.live;
+        let is_at_rest = opened.handle.is_none() && !info.live;
         let wanted = if is_at_rest { steps } else { StepSpan { last: steps.first, ..steps } };
         let fields = (0..info.fields.len()).map(|field| {
             let known = &info.fields[field];

@@ -7,14 +7,14 @@ use visapult_volume_io::{Source, SourceError, names_level};
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
 use crate::error::PipelineError;
-use crate::flow::{FlowHelm, FlowOptions, FlowSource, Watch};
+use crate::flow::{FlowHandle, FlowOptions, FlowSource, Watch};
 use crate::memory::{self, ShownCoarser};
 
 /// A source as it is shown.
 pub(crate) struct Opened {
     pub(crate) source: Box<dyn Source>,
     /// What can be asked of the simulation, where it is one.
-    pub(crate) helm: Option<FlowHelm>,
+    pub(crate) handle: Option<FlowHandle>,
     /// At which level it is shown, where that is not the finest there is.
     pub(crate) coarser: Option<ShownCoarser>,
 }
@@ -22,14 +22,14 @@ pub(crate) struct Opened {
 impl Opened {
     /// What this machine reads by itself.
     pub(crate) fn local(source: Box<dyn Source>) -> Self {
-        Self { source, helm: None, coarser: None }
+        Self { source, handle: None, coarser: None }
     }
 
     /// What somebody publishes: its steps are asked for only while somebody looks.
     pub(crate) fn flow(mut flow: FlowSource) -> Self {
-        let helm = flow.helm();
+        let handle = flow.handle();
         flow.look_away();
-        Self { source: Box::new(flow), helm: Some(helm), coarser: None }
+        Self { source: Box::new(flow), handle: Some(handle), coarser: None }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use visapult_volume::StepIndex;
 
 use super::BackEnd;
-use crate::flow::FlowHelm;
+use crate::flow::FlowHandle;
 use crate::lock::lock;
 
 /// How often the watcher looks whether it is still needed.
@@ -37,15 +37,15 @@ pub(super) fn watch_steps(back_end: &Weak<BackEnd>) {
             None => back_end.steps().last,
             Some(step) => back_end.store.source().wait_beyond(step, PERIOD),
         });
-        let helm = back_end.helm.as_ref();
-        let runs_now = helm.map_or(0, FlowHelm::runs);
+        let handle = back_end.handle.as_ref();
+        let runs_now = handle.map_or(0, FlowHandle::runs);
         if std::mem::replace(&mut runs, runs_now) != runs_now {
             back_end.store.forget();
             back_end.predictions.forget();
             (seen, seen_at) = (None, None);
             continue;
         }
-        let news = helm.map(|helm| (helm.view().map(|(revision, _)| revision), helm.comings()));
+        let news = handle.map(|handle| (handle.view().map(|(revision, _)| revision), handle.comings()));
         if std::mem::replace(&mut heard, news) != news {
             back_end.wake_sessions();
         }

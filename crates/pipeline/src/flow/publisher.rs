@@ -320,7 +320,7 @@ impl Publisher {
     /// If the log cannot be read, or does not fit the parameters.
     pub fn replay(&mut self, path: &Path) -> Result<(), FlowError> {
         let actions = steering_log::read(path, &self.shared.options.parameters)?;
-        lock(&self.shared.steered).helm.replay(actions);
+        lock(&self.shared.steered).participant.replay(actions);
         Ok(())
     }
 

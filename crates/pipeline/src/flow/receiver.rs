@@ -200,14 +200,16 @@ impl Receiver {
                 state.keep_finished(self.options.history_bytes);
             }
             (FromPublisher::Ready { sequence, at, why }, Some(rank)) if !is_behind => {
-                state.desk.on_ready(rank, sequence, at, why);
+                state.coordinator.on_ready(rank, sequence, at, why);
                 state.tell_decided();
             }
             (FromPublisher::Steered { sequence, at, why }, Some(rank)) if !is_behind => {
-                state.desk.on_steered(rank, sequence, at, why);
+                state.coordinator.on_steered(rank, sequence, at, why);
                 state.tell_decided();
             }
-            (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => state.desk.on_changed(&name, value),
+            (FromPublisher::Changed { name, value }, Some(_)) if !is_behind => {
+                state.coordinator.on_changed(&name, value)
+            }
             // The head says it for all.
             (FromPublisher::Signal, Some(rank)) if !is_behind && !state.is_hand() => {
                 state.resume_for_signal(rank);

@@ -11,10 +11,10 @@ use super::aloud::say;
 use super::bell::{Bell, Heed};
 use super::building::Published;
 use super::door::{Also, Troubles};
-use super::helm::{Answer, Applied, Helm};
 use super::messages::{Declaration, DeclaredField, FlowError};
 use super::publisher::{Delivery, PublisherOptions};
 use super::steering::{Change, Commit, Parameter, Steer, Steering};
+use super::steering_participant::{Answer, Applied, Participant};
 use super::subscriber::Subscriber;
 use crate::lock::lock;
 
@@ -52,7 +52,7 @@ pub(super) struct Shared {
 
 /// What viewers have asked for.
 pub(super) struct Steered {
-    pub(super) helm: Helm,
+    pub(super) participant: Participant,
     pub(super) parameters: Vec<Parameter>,
     /// What has taken effect and the program has not been told.
     changes: Vec<Change>,
@@ -73,7 +73,8 @@ impl Shared {
     /// If the system has no more for it.
     pub(super) fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
         let parameters = options.parameters.clone();
-        let steered = Steered { helm: Helm::default(), parameters, changes: Vec::new(), signal: SignalSeen::No };
+        let steered =
+            Steered { participant: Participant::default(), parameters, changes: Vec::new(), signal: SignalSeen::No };
         let bell = Bell::new()
             .map_err(|cause| FlowError::Usage(format!("what steering waits with cannot be had: {}", cause.desc())))?;
         Ok(Self {
@@ -141,13 +142,13 @@ impl Shared {
     /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.
     pub(super) fn steer(&self, next: StepIndex) -> Option<Steering> {
         let mut steered = lock(&self.steered);
-        let Steered { helm, parameters, changes, signal } = &mut *steered;
-        let applied = helm.apply(next, parameters);
+        let Steered { participant, parameters, changes, signal } = &mut *steered;
+        let applied = participant.apply(next, parameters);
         changes.extend(applied.changes.iter().cloned());
-        let may_go_on = helm.may_begin(next);
-        let stop = helm.is_stopped();
+        let may_go_on = participant.may_begin(next);
+        let stop = participant.is_stopped();
         let changes = if may_go_on { std::mem::take(changes) } else { Vec::new() };
-        let would_go_on = *signal == SignalSeen::Yes && !may_go_on && helm.is_paused();
+        let would_go_on = *signal == SignalSeen::Yes && !may_go_on && participant.is_paused();
         if would_go_on {
             *signal = SignalSeen::Told;
         } else if may_go_on {
@@ -169,7 +170,7 @@ impl Shared {
         let is_alone = lock(&self.subscribers).is_empty();
         let mut steered = lock(&self.steered);
         if is_alone {
-            steered.helm.release();
+            steered.participant.release();
         }
         let heeds = steered.signal == SignalSeen::No;
         drop(steered);
@@ -253,8 +254,8 @@ impl Shared {
     /// A back end asks something of the simulation.
     pub(super) fn on_steer(&self, from: usize, steer: Steer) {
         let mut steered = lock(&self.steered);
-        let Steered { helm, parameters, .. } = &mut *steered;
-        let answer = helm.take(from, steer, parameters);
+        let Steered { participant, parameters, .. } = &mut *steered;
+        let answer = participant.take(from, steer, parameters);
         drop(steered);
         self.steered_changed.ring();
         self.answer([answer]);
@@ -262,14 +263,14 @@ impl Shared {
 
     /// A back end has heard all ranks.
     pub(super) fn on_commit(&self, from: usize, commit: Commit) {
-        let answer = lock(&self.steered).helm.commit(from, commit);
+        let answer = lock(&self.steered).participant.commit(from, commit);
         self.steered_changed.ring();
         self.answer(answer);
     }
 
     /// A back end has left.
     pub(super) fn on_leave(&self, from: usize) {
-        lock(&self.steered).helm.let_go(from);
+        lock(&self.steered).participant.let_go(from);
         self.steered_changed.ring();
     }
 

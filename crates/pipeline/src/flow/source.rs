@@ -10,10 +10,10 @@ use visapult_volume::{SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use super::door::{PUBLISH, trust_of, url_name};
+use super::handle::FlowHandle;
 use super::look::Look;
 use super::messages::FlowError;
 use super::options::FlowOptions;
-use super::questions::FlowHelm;
 use super::receiver::Receiver;
 use super::state::State;
 use super::{BACK_END, DIAL_AGAIN, FIELDS};
@@ -93,7 +93,7 @@ impl FlowSource {
         Ok(FlowDoor { url, threads })
     }
 
-    /// From here on steps of a running simulation are asked for only while somebody else [looks](FlowHelm::look).
+    /// From here on steps of a running simulation are asked for only while somebody else [looks](FlowHandle::look).
     pub fn look_away(&mut self) {
         self.threads.look = None;
     }
@@ -106,8 +106,8 @@ impl FlowSource {
 
     /// What can be asked of the simulation.
     #[must_use]
-    pub fn helm(&self) -> FlowHelm {
-        FlowHelm::of(&self.threads.receiver)
+    pub fn handle(&self) -> FlowHandle {
+        FlowHandle::of(&self.threads.receiver)
     }
 }
 

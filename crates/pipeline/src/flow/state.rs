@@ -16,13 +16,13 @@ use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable};
 use super::crew::Convoy;
-use super::desk::Desk;
 use super::door::Troubles;
 use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::spare::SpareMemory;
 use super::steering::Action;
+use super::steering_coordinator::Coordinator;
 use crate::crew::Crew;
 use alike::Alike;
 pub(super) use behind::Apart;
@@ -74,7 +74,7 @@ pub(super) struct State {
     pub(super) apart: Apart,
     /// It was said that ranks declare what does not go together.
     is_unlike_named: bool,
-    pub(super) desk: Desk,
+    pub(super) coordinator: Coordinator,
     /// How often the simulation was started anew.
     pub(super) runs: u64,
     /// It was, and nothing has come of its new run yet: the steps of the last one are still shown.
@@ -219,7 +219,7 @@ impl State {
         // A single step would stop a rank that is behind where it is; all else takes effect once it has come to the step.
         let is_for_all = action != Action::Step;
         let asked = (0..self.links.len()).filter(|&rank| self.links[rank].is_present()).collect();
-        let steer = FromBackEnd::Steer(self.desk.ask(who, action, at, asked)?);
+        let steer = FromBackEnd::Steer(self.coordinator.ask(who, action, at, asked)?);
         if is_for_all {
             self.tell(&steer);
         } else {
@@ -231,14 +231,14 @@ impl State {
 
     /// Tells all ranks before which step that is done of which they have spoken.
     pub(super) fn tell_decided(&mut self) {
-        for commit in self.desk.take_decided() {
+        for commit in self.coordinator.take_decided() {
             self.tell(&FromBackEnd::Commit(commit));
         }
     }
 
     /// A rank of a paused simulation has been given a signal: all go on, for what it does then the others may have a part in.
     pub(super) fn resume_for_signal(&mut self, rank: usize) {
-        if self.desk.is_to_resume() {
+        if self.coordinator.is_to_resume() {
             return;
         }
         // Where it cannot be asked there is no rank that could be told.

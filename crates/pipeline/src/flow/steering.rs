@@ -62,7 +62,7 @@ pub enum Action {
 pub(super) struct Steer {
     /// Which back end asks, the same number on all ranks.
     #[serde(default)]
-    pub(super) desk: u64,
+    pub(super) coordinator: u64,
     pub(super) sequence: u64,
     pub(super) at: StepIndex,
     #[serde(flatten)]

@@ -16,13 +16,13 @@ use super::PIECES;
 use super::building::Published;
 use super::clock::ClockOfBackEnd;
 use super::door::dial_also;
-use super::helm::Answer;
 use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
 use super::piece::PieceSource;
 use super::publisher::{Delivery, PublisherOptions, Wanted};
 use super::shared::Shared;
 use super::stamp::Stamp;
 use super::steering::Change;
+use super::steering_participant::Answer;
 use crate::lock::lock;
 use crate::split::stored_boxes;
 

@@ -332,7 +332,7 @@ fn what_a_process_that_leaves_had_is_shown_by_the_others() {
     together(3, 6, hand, |crew| {
         let options = FlowOptions { pes: 6, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
         let flow = FlowSource::dial(&urls, options).unwrap();
-        let _look = flow.helm().look();
+        let _look = flow.handle().look();
         let back_end = BackEnd::over(flow, &config("", 6, Some(crew))).unwrap();
         assert_eq!(load_newest(&back_end).volume.blocks().len(), 2);
         leaving.lock().unwrap().take().unwrap().end();
@@ -427,7 +427,7 @@ fn a_process_that_keeps_the_others_waiting_is_given_fewer_pes() {
     together(2, 8, hand, |crew| {
         let options = FlowOptions { pes: 8, crew: Some(Arc::clone(crew)), ..FlowOptions::default() };
         let flow = FlowSource::dial(&urls, options).unwrap();
-        let _look = flow.helm().look();
+        let _look = flow.handle().look();
         let back_end = BackEnd::over(flow, &config("", 8, Some(crew))).unwrap();
         assert_eq!(load_newest(&back_end).volume.blocks().len(), 4);
         let deadline = Instant::now() + PATIENCE;
@@ -500,9 +500,9 @@ fn a_rank_that_dials_may_leave_and_come_back_with_the_others_or_behind_them() {
         drop(simulation.0.remove(1));
         assert!(share_comes(&source, has_hole, || next(&mut simulation)), "the others did not go on again");
         (0..100).for_each(|_| next(&mut simulation));
-        let (comings, deadline) = (source.helm().comings(), Instant::now() + PATIENCE);
+        let (comings, deadline) = (source.handle().comings(), Instant::now() + PATIENCE);
         let mut late = Ranks(vec![dial(1)]);
-        while source.helm().comings() == comings {
+        while source.handle().comings() == comings {
             assert!(Instant::now() < deadline, "it is not let in");
             thread::yield_now();
         }

@@ -234,7 +234,7 @@ fn a_simulation_that_nobody_looks_at_sends_next_to_nothing_and_its_latest_step_a
     }
     let sent = publisher.statistics().sent;
     assert!(sent < 40, "{sent} steps were sent to nobody");
-    let _look = source.helm().look();
+    let _look = source.handle().look();
     while source.steps().last < STEPS - 1 {
         let before = source.steps().last;
         assert!(source.wait_beyond(before, PATIENCE) > before, "no step after {before} came");
@@ -249,12 +249,12 @@ fn without_steps_ahead_one_is_sent_for_each_time_that_somebody_looks() {
     put(&mut publisher, 0, &blocks[0]);
     let url = publisher.url().unwrap().to_string();
     let mut source = FlowSource::dial(&url, FlowOptions { ahead: Some(0), ..FlowOptions::default() }).unwrap();
-    assert!(source.helm().is_serial());
+    assert!(source.handle().is_serial());
     source.look_away();
     let mut step = 0;
     for _ in 0..5 {
         let before = source.steps().last;
-        drop(source.helm().look());
+        drop(source.handle().look());
         eventually("a step after the one before", || {
             let has_come = source.steps().last > before;
             if !has_come {
@@ -390,21 +390,21 @@ fn four_ranks_are_steered_before_the_same_step() {
         }));
     }
     let source = FlowSource::dial(&urls.join(" "), FlowOptions::default()).unwrap();
-    let helm = source.helm();
+    let handle = source.handle();
     let set = |value| Action::Set { name: "strength".to_owned(), value };
-    assert!(helm.steer("ann", set(7.0)).unwrap_err().to_string().contains("0 to 5 Pa"));
-    helm.steer("ann", set(2.5)).unwrap();
+    assert!(handle.steer("ann", set(7.0)).unwrap_err().to_string().contains("0 to 5 Pa"));
+    handle.steer("ann", set(2.5)).unwrap();
     let got: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
     assert!(got.iter().all(|one| *one == got[0]) && got[0].1 == 2.5, "{got:?}");
-    eventually("the new strength", || helm.view().unwrap().1.parameters[0].value == 2.5);
-    let (_, view) = helm.view().unwrap();
+    eventually("the new strength", || handle.view().unwrap().1.parameters[0].value == 2.5);
+    let (_, view) = handle.view().unwrap();
     assert_eq!((view.log[0].at, view.log[0].problem.clone()), (Some(got[0].0), None));
-    helm.steer("bob", Action::Pause).unwrap();
-    eventually("a pause", || helm.view().unwrap().1.state == RunState::Paused);
-    helm.steer("bob", Action::Step).unwrap();
-    helm.steer("bob", Action::Resume).unwrap();
-    eventually("a run that goes on", || helm.view().unwrap().1.state == RunState::Running);
-    helm.steer("bob", Action::Stop).unwrap();
+    handle.steer("bob", Action::Pause).unwrap();
+    eventually("a pause", || handle.view().unwrap().1.state == RunState::Paused);
+    handle.steer("bob", Action::Step).unwrap();
+    handle.steer("bob", Action::Resume).unwrap();
+    eventually("a run that goes on", || handle.view().unwrap().1.state == RunState::Running);
+    handle.steer("bob", Action::Stop).unwrap();
     let ends: Vec<_> = (0..4).map(|_| changes.recv_timeout(PATIENCE).unwrap()).collect();
     assert!(ends.iter().all(|one| *one == ends[0]) && ends[0].1 == -1.0, "{ends:?}");
     stop.store(true, Ordering::Relaxed);

@@ -116,7 +116,7 @@ impl State {
     /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
     /// see each.
     fn ask_paused(&mut self, fields: &[usize]) {
-        let waits_before = self.desk.waits_before;
+        let waits_before = self.coordinator.waits_before;
         if self.asked_before == waits_before {
             return;
         }

@@ -90,7 +90,7 @@ impl State {
     fn leave_out(&mut self, rank: usize, session: &Session, options: &FlowOptions) {
         self.comings += 1;
         // It is not heard on what was asked of it.
-        self.desk.on_leave(rank);
+        self.coordinator.on_leave(rank);
         self.tell_decided();
         if self.crew.is_some() {
             // Other processes wait for what comes of each step.
@@ -298,11 +298,11 @@ mod tests {
         (0..3).for_each(|rank| scene.leave(rank));
         scene.join(1, None).unwrap();
         assert_eq!(scene.left_out(), NOBODY);
-        scene.state.desk.ask("ann", Action::Pause, 0, BTreeSet::from([1])).unwrap();
+        scene.state.coordinator.ask("ann", Action::Pause, 0, BTreeSet::from([1])).unwrap();
         // It has lost its session, not its steps.
         scene.join(0, Some(40)).unwrap();
         assert_eq!(scene.left_out(), [1]);
-        let entry = &scene.state.desk.view.log[0];
+        let entry = &scene.state.coordinator.view.log[0];
         assert!(entry.at.is_none() && entry.problem.as_deref().unwrap().contains("rank 1 has left"), "{entry:?}");
     }
 

@@ -176,7 +176,7 @@ impl State {
         }
         self.comings += 1;
         self.gathering.begin(Instant::now());
-        self.desk.on_leave(rank);
+        self.coordinator.on_leave(rank);
         self.tell_decided();
         self.open_wants.clear();
         if self.crew.is_some() {
@@ -200,7 +200,7 @@ impl State {
     /// What viewers may change is what rank 0 says.
     pub(in crate::flow) fn declare_parameters(&mut self) {
         let parameters = self.declared.as_ref().map(|declared| declared.first.parameters.clone());
-        self.desk.declare(parameters.unwrap_or_default());
+        self.coordinator.declare(parameters.unwrap_or_default());
     }
 
     /// Forgets what ranks have declared that are all gone, unless all were there at once: somebody may look at what those publish.

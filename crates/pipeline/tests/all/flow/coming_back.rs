@@ -69,7 +69,7 @@ fn ranks_may_dial_and_a_run_that_is_started_anew_is_shown_from_its_beginning() {
     let ranks = start(Duration::from_millis(3));
     let source = opened(door);
     // The span of steps means nothing before the first.
-    assert!(source.helm().has_steps_within(PATIENCE));
+    assert!(source.handle().has_steps_within(PATIENCE));
     for _ in 0..3 {
         let step = source.wait_beyond(source.steps().last, PATIENCE);
         assert_right(&source, step, 0, Box3::of_size(SIZE));
@@ -156,10 +156,10 @@ impl Dialled {
 
 /// Does it, and waits until it is known at the back end.
 fn until_one_comes_or_goes(source: &FlowSource, act: impl FnOnce()) {
-    let comings = source.helm().comings();
+    let comings = source.handle().comings();
     act();
     let deadline = Instant::now() + PATIENCE;
-    while source.helm().comings() == comings {
+    while source.handle().comings() == comings {
         assert!(Instant::now() < deadline, "no rank has come or gone");
         thread::yield_now();
     }
@@ -191,7 +191,7 @@ fn a_rank_that_begins_again_is_left_out_until_it_has_caught_up_and_the_others_ar
             ranks.go_on(Some(1));
         });
         [0, 2].into_iter().for_each(|rank| assert_right(&source, step, 0, ranks.blocks[rank]));
-        let missing = source.helm().freshness(step).unwrap().parts;
+        let missing = source.handle().freshness(step).unwrap().parts;
         let [part] = missing[..] else { panic!("{missing:?}") };
         assert_eq!(part.rank, 1);
         assert_right_of(&source, step, part.step.unwrap(), ranks.blocks[1]);
@@ -201,7 +201,7 @@ fn a_rank_that_begins_again_is_left_out_until_it_has_caught_up_and_the_others_ar
     }
     let again = ranks.shown(&source, &is_whole, &mut |ranks| ranks.go_on(None));
     assert_right(&source, again, 0, Box3::of_size(SIZE));
-    assert_eq!(source.helm().freshness(again).unwrap().missing, 0);
+    assert_eq!(source.handle().freshness(again).unwrap().missing, 0);
 }
 
 /// What is shown in a step is of `before`.
@@ -274,7 +274,7 @@ fn where_every_step_is_to_arrive_those_of_the_others_do_while_a_rank_that_begins
     let last = next(&|step| step >= again + 20);
     let mut compared = 0;
     for step in alone..=last {
-        let freshness = source.helm().freshness(step).unwrap_or_else(|| panic!("step {step} is lost"));
+        let freshness = source.handle().freshness(step).unwrap_or_else(|| panic!("step {step} is lost"));
         // What lacks more than the rank that catches up has lost datagrams, as a lossy flow may.
         let is_absent = freshness.parts.iter().any(|part| part.rank == 1 && part.step != Some(step));
         let absent = if is_absent { blocks[1].volume() } else { 0 };

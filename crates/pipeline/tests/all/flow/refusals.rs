@@ -73,11 +73,11 @@ fn a_program_with_another_grid_is_told_of_where_the_one_that_was_there_has_gone(
     let mut publisher = Publisher::dial(&url, declared(0, &whole)).unwrap();
     let source = door.wait(PATIENCE).unwrap().ok().expect("the program is taken");
     put(&mut publisher, 0, &whole[0]);
-    let helm = source.helm();
+    let handle = source.handle();
     let refused = |is_due: &dyn Fn(Option<&str>) -> bool| {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let told = helm.freshness(source.steps().last).and_then(|freshness| freshness.refused);
+            let told = handle.freshness(source.steps().last).and_then(|freshness| freshness.refused);
             if is_due(told.as_deref()) {
                 return;
             }
@@ -85,7 +85,7 @@ fn a_program_with_another_grid_is_told_of_where_the_one_that_was_there_has_gone(
             thread::park_timeout(Duration::from_millis(5));
         }
     };
-    assert!(helm.has_steps_within(PATIENCE));
+    assert!(handle.has_steps_within(PATIENCE));
     let mut other = declared(0, &whole);
     other.grid.spacing = [3.0; 3];
     drop(publisher);

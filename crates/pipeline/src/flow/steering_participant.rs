@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 1024;
 #[derive(Debug)]
 struct Waiting {
     from: usize,
-    desk: u64,
+    coordinator: u64,
     sequence: u64,
     action: Action,
     /// Before this step, once that is settled; until then this step is not begun.
@@ -37,7 +37,7 @@ struct Waiting {
 
 /// The rank's side: what is to be done before which step.
 #[derive(Debug, Default)]
-pub(super) struct Helm {
+pub(super) struct Participant {
     waiting: Vec<Waiting>,
     /// The first step that has not begun.
     next: StepIndex,
@@ -58,7 +58,7 @@ pub(super) struct Applied {
     pub(super) answers: Vec<Answer>,
 }
 
-impl Helm {
+impl Participant {
     /// Takes what back end `from` asks for.
     pub(super) fn take(&mut self, from: usize, steer: Steer, parameters: &[Parameter]) -> Answer {
         let next = self.next;
@@ -87,8 +87,16 @@ impl Helm {
             }
             action => {
                 let at = if self.paused { next } else { steer.at.max(next) };
-                let (desk, sequence) = (steer.desk, steer.sequence);
-                self.waiting.push(Waiting { from, desk, sequence, action, at, settled: false, is_taken_back: false });
+                let (coordinator, sequence) = (steer.coordinator, steer.sequence);
+                self.waiting.push(Waiting {
+                    from,
+                    coordinator,
+                    sequence,
+                    action,
+                    at,
+                    settled: false,
+                    is_taken_back: false,
+                });
                 Answer { to: from, sequence: steer.sequence, is_ready: true, at, why: None }
             }
         }
@@ -125,7 +133,7 @@ impl Helm {
         for (_, action) in self.replay.drain(..due).collect::<Vec<_>>() {
             self.carry_out(action, None, parameters, &mut applied);
         }
-        self.waiting.sort_by_key(|waiting| (waiting.desk, waiting.sequence));
+        self.waiting.sort_by_key(|waiting| (waiting.coordinator, waiting.sequence));
         for waiting in std::mem::take(&mut self.waiting) {
             if !waiting.settled || waiting.at > next {
                 self.waiting.push(waiting);
@@ -199,13 +207,13 @@ mod tests {
 
     #[test]
     fn a_change_waits_for_its_step_and_is_answered_with_it() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = Steer { desk: 0, sequence: 4, at: 10, action: set("strength", 2.0) };
-        helm.apply(7, &mut own);
-        assert_eq!(helm.take(0, steer, &own), answer(4, true, 10));
-        helm.commit(0, Commit { sequence: 4, at: Some(11) });
-        assert_eq!(helm.apply(10, &mut own), Applied::default());
-        let Applied { changes, from, answers } = helm.apply(11, &mut own);
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        let steer = Steer { coordinator: 0, sequence: 4, at: 10, action: set("strength", 2.0) };
+        participant.apply(7, &mut own);
+        assert_eq!(participant.take(0, steer, &own), answer(4, true, 10));
+        participant.commit(0, Commit { sequence: 4, at: Some(11) });
+        assert_eq!(participant.apply(10, &mut own), Applied::default());
+        let Applied { changes, from, answers } = participant.apply(11, &mut own);
         assert_eq!(from, [Some(0)]);
         assert_eq!(changes, [Change { name: "strength".to_owned(), value: 2.0 }]);
         assert_eq!(answers, [answer(4, false, 11)]);
@@ -214,56 +222,60 @@ mod tests {
 
     #[test]
     fn a_rank_does_not_begin_a_step_before_it_is_settled_whether_that_is_it() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        helm.apply(5, &mut own);
-        assert!(helm.may_begin(5));
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        participant.apply(5, &mut own);
+        assert!(participant.may_begin(5));
         // Step 5 has begun: it is too late for that.
-        let steer = |sequence| Steer { desk: 0, sequence, at: 3, action: set("strength", 2.0) };
-        assert_eq!(helm.take(0, steer(0), &own), answer(0, true, 6));
-        assert!(!helm.may_begin(6));
-        helm.commit(0, Commit { sequence: 0, at: Some(8) });
-        assert!(helm.may_begin(6));
-        assert_eq!(helm.take(0, steer(1), &own).at, 7);
-        assert!(!helm.may_begin(7));
-        helm.commit(0, Commit { sequence: 1, at: None });
-        assert!(helm.may_begin(7));
-        assert_eq!(helm.apply(8, &mut own).answers, [answer(0, false, 8)]);
+        let steer = |sequence| Steer { coordinator: 0, sequence, at: 3, action: set("strength", 2.0) };
+        assert_eq!(participant.take(0, steer(0), &own), answer(0, true, 6));
+        assert!(!participant.may_begin(6));
+        participant.commit(0, Commit { sequence: 0, at: Some(8) });
+        assert!(participant.may_begin(6));
+        assert_eq!(participant.take(0, steer(1), &own).at, 7);
+        assert!(!participant.may_begin(7));
+        participant.commit(0, Commit { sequence: 1, at: None });
+        assert!(participant.may_begin(7));
+        assert_eq!(participant.apply(8, &mut own).answers, [answer(0, false, 8)]);
     }
 
     #[test]
     fn a_rank_waits_for_the_word_of_a_back_end_until_that_has_left() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        helm.apply(5, &mut own);
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        participant.apply(5, &mut own);
         for from in 0..2 {
-            helm.take(from, Steer { desk: 0, sequence: 0, at: 5, action: set("strength", 2.0) }, &own);
+            participant.take(from, Steer { coordinator: 0, sequence: 0, at: 5, action: set("strength", 2.0) }, &own);
         }
-        assert_eq!(helm.commit(1, Commit { sequence: 0, at: Some(5) }), None);
-        assert_eq!(helm.apply(5, &mut own).answers.len(), 1);
-        assert!(!helm.may_begin(5));
-        helm.let_go(1);
-        assert!(!helm.may_begin(5), "another has left");
-        helm.let_go(0);
-        assert!(helm.may_begin(5));
+        assert_eq!(participant.commit(1, Commit { sequence: 0, at: Some(5) }), None);
+        assert_eq!(participant.apply(5, &mut own).answers.len(), 1);
+        assert!(!participant.may_begin(5));
+        participant.let_go(1);
+        assert!(!participant.may_begin(5), "another has left");
+        participant.let_go(0);
+        assert!(participant.may_begin(5));
     }
 
     #[test]
     fn a_rank_that_was_not_asked_says_that_it_does_not_do_what_the_others_do() {
-        let mut helm = Helm::default();
-        helm.apply(5, &mut parameters());
-        assert_eq!(helm.commit(0, Commit { sequence: 3, at: None }), None);
-        let said = helm.commit(0, Commit { sequence: 3, at: Some(9) }).unwrap();
+        let mut participant = Participant::default();
+        participant.apply(5, &mut parameters());
+        assert_eq!(participant.commit(0, Commit { sequence: 3, at: None }), None);
+        let said = participant.commit(0, Commit { sequence: 3, at: Some(9) }).unwrap();
         assert_eq!((said.sequence, said.is_ready, said.at, said.why.is_some()), (3, false, 5, true));
     }
 
     #[test]
     fn what_two_back_ends_ask_for_is_done_in_the_same_order_on_all_ranks() {
         let value_if_heard = |order: [(usize, u64); 2]| {
-            let (mut helm, mut own) = (Helm::default(), parameters());
-            for (from, desk) in order {
-                helm.take(from, Steer { desk, sequence: 0, at: 3, action: set("strength", desk as f64) }, &own);
-                helm.commit(from, Commit { sequence: 0, at: Some(3) });
+            let (mut participant, mut own) = (Participant::default(), parameters());
+            for (from, coordinator) in order {
+                participant.take(
+                    from,
+                    Steer { coordinator, sequence: 0, at: 3, action: set("strength", coordinator as f64) },
+                    &own,
+                );
+                participant.commit(from, Commit { sequence: 0, at: Some(3) });
             }
-            helm.apply(3, &mut own);
+            participant.apply(3, &mut own);
             own[0].value
         };
         assert_eq!(value_if_heard([(0, 1), (1, 2)]), value_if_heard([(0, 2), (1, 1)]));
@@ -271,70 +283,71 @@ mod tests {
 
     #[test]
     fn who_is_paused_goes_on_step_by_step_and_when_resumed() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = |sequence, action| Steer { desk: 0, sequence, at: 3, action };
-        let settle = |helm: &mut Helm, sequence, at| helm.commit(0, Commit { sequence, at: Some(at) });
-        helm.take(0, steer(0, Action::Pause), &own);
-        settle(&mut helm, 0, 3);
-        helm.apply(2, &mut own);
-        assert!(helm.may_begin(2));
-        helm.apply(3, &mut own);
-        assert!(!helm.may_begin(3));
-        assert!(!helm.take(0, steer(1, Action::Step), &own).is_ready);
-        assert!(helm.may_begin(3) && !helm.may_begin(4));
-        helm.take(0, steer(2, set("sources", 1.0)), &own);
-        settle(&mut helm, 2, 4);
-        assert_eq!(helm.apply(4, &mut own).changes.len(), 1);
-        helm.take(0, steer(3, Action::Resume), &own);
-        assert!(helm.may_begin(4));
-        helm.take(0, steer(4, Action::Stop), &own);
-        settle(&mut helm, 4, 5);
-        helm.apply(5, &mut own);
-        assert!(helm.is_stopped() && helm.may_begin(5));
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        let steer = |sequence, action| Steer { coordinator: 0, sequence, at: 3, action };
+        let settle =
+            |participant: &mut Participant, sequence, at| participant.commit(0, Commit { sequence, at: Some(at) });
+        participant.take(0, steer(0, Action::Pause), &own);
+        settle(&mut participant, 0, 3);
+        participant.apply(2, &mut own);
+        assert!(participant.may_begin(2));
+        participant.apply(3, &mut own);
+        assert!(!participant.may_begin(3));
+        assert!(!participant.take(0, steer(1, Action::Step), &own).is_ready);
+        assert!(participant.may_begin(3) && !participant.may_begin(4));
+        participant.take(0, steer(2, set("sources", 1.0)), &own);
+        settle(&mut participant, 2, 4);
+        assert_eq!(participant.apply(4, &mut own).changes.len(), 1);
+        participant.take(0, steer(3, Action::Resume), &own);
+        assert!(participant.may_begin(4));
+        participant.take(0, steer(4, Action::Stop), &own);
+        settle(&mut participant, 4, 5);
+        participant.apply(5, &mut own);
+        assert!(participant.is_stopped() && participant.may_begin(5));
     }
 
     #[test]
     fn a_pause_that_a_resume_has_overtaken_is_not_done_and_said_not_to_be() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = |sequence, action| Steer { desk: 0, sequence, at: 8, action };
-        helm.take(0, steer(0, Action::Pause), &own);
-        helm.commit(0, Commit { sequence: 0, at: Some(8) });
-        assert_eq!(helm.take(0, steer(1, Action::Resume), &own), answer(1, false, 0));
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        let steer = |sequence, action| Steer { coordinator: 0, sequence, at: 8, action };
+        participant.take(0, steer(0, Action::Pause), &own);
+        participant.commit(0, Commit { sequence: 0, at: Some(8) });
+        assert_eq!(participant.take(0, steer(1, Action::Resume), &own), answer(1, false, 0));
         let why = Some(TAKEN_BACK.to_owned());
-        assert_eq!(helm.apply(8, &mut own).answers, [Answer { why, ..answer(0, false, 8) }]);
-        assert!(helm.may_begin(8));
+        assert_eq!(participant.apply(8, &mut own).answers, [Answer { why, ..answer(0, false, 8) }]);
+        assert!(participant.may_begin(8));
     }
 
     #[test]
     fn a_rank_that_is_late_to_do_a_single_step_is_resumed_after_it_as_the_others() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        let steer = |sequence, action| Steer { desk: 0, sequence, at: 3, action };
-        helm.apply(3, &mut own);
-        helm.take(0, steer(0, Action::Pause), &own);
-        helm.commit(0, Commit { sequence: 0, at: Some(3) });
-        helm.apply(3, &mut own);
-        assert!(!helm.may_begin(3));
-        assert_eq!(helm.take(0, steer(1, Action::Step), &own), answer(1, false, 3));
-        assert_eq!(helm.take(0, steer(2, Action::Step), &own), answer(2, false, 4));
-        assert_eq!(helm.take(0, steer(3, Action::Resume), &own), answer(3, false, 5));
-        assert!((3..6).all(|step| helm.may_begin(step)));
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        let steer = |sequence, action| Steer { coordinator: 0, sequence, at: 3, action };
+        participant.apply(3, &mut own);
+        participant.take(0, steer(0, Action::Pause), &own);
+        participant.commit(0, Commit { sequence: 0, at: Some(3) });
+        participant.apply(3, &mut own);
+        assert!(!participant.may_begin(3));
+        assert_eq!(participant.take(0, steer(1, Action::Step), &own), answer(1, false, 3));
+        assert_eq!(participant.take(0, steer(2, Action::Step), &own), answer(2, false, 4));
+        assert_eq!(participant.take(0, steer(3, Action::Resume), &own), answer(3, false, 5));
+        assert!((3..6).all(|step| participant.may_begin(step)));
         // What it was allowed then does not count for another pause.
-        helm.take(0, steer(4, Action::Pause), &own);
-        helm.commit(0, Commit { sequence: 4, at: Some(6) });
-        helm.apply(6, &mut own);
-        assert!(!helm.may_begin(6));
+        participant.take(0, steer(4, Action::Pause), &own);
+        participant.commit(0, Commit { sequence: 4, at: Some(6) });
+        participant.apply(6, &mut own);
+        assert!(!participant.may_begin(6));
     }
 
     #[test]
     fn what_an_earlier_run_was_asked_for_is_done_before_the_same_steps() {
-        let (mut helm, mut own) = (Helm::default(), parameters());
-        helm.replay(vec![(2, set("strength", 2.0)), (2, set("strength", 3.0)), (4, Action::Stop)]);
-        assert_eq!(helm.apply(1, &mut own), Applied::default());
-        let applied = helm.apply(2, &mut own);
+        let (mut participant, mut own) = (Participant::default(), parameters());
+        participant.replay(vec![(2, set("strength", 2.0)), (2, set("strength", 3.0)), (4, Action::Stop)]);
+        assert_eq!(participant.apply(1, &mut own), Applied::default());
+        let applied = participant.apply(2, &mut own);
         assert_eq!((applied.changes.len(), applied.from, own[0].value), (2, vec![None, None], 3.0));
-        helm.apply(3, &mut own);
-        assert!(!helm.is_stopped());
-        helm.apply(4, &mut own);
-        assert!(helm.is_stopped());
+        participant.apply(3, &mut own);
+        assert!(!participant.is_stopped());
+        participant.apply(4, &mut own);
+        assert!(participant.is_stopped());
     }
 }

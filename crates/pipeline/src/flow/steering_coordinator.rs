@@ -15,7 +15,7 @@ const MOST_LOG: usize = 20;
 
 /// What was asked of a simulation, and what came of it.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct Coordinator {
     /// Tells it from other back ends: drawn at random.
     number: u64,
     pub(super) view: SteeringView,
@@ -46,7 +46,7 @@ struct Pending {
     done: BTreeMap<usize, Option<StepIndex>>,
 }
 
-impl Default for Desk {
+impl Default for Coordinator {
     fn default() -> Self {
         Self {
             number: RandomState::new().build_hasher().finish(),
@@ -62,7 +62,7 @@ impl Default for Desk {
     }
 }
 
-impl Desk {
+impl Coordinator {
     pub(super) fn declare(&mut self, parameters: Vec<Parameter>) {
         self.view.parameters = parameters;
         self.view.state = RunState::Running;
@@ -105,7 +105,7 @@ impl Desk {
             self.void(oldest, "a rank has not answered in the time of twenty others");
             self.settle(oldest);
         }
-        Ok(Steer { desk: self.number, sequence, at, action })
+        Ok(Steer { coordinator: self.number, sequence, at, action })
     }
 
     /// A rank waits at a step, or says why it will not have it. Of those that were asked the last one decides.
@@ -264,113 +264,113 @@ mod tests {
     use super::*;
 
     /// Two ranks are asked for an action.
-    fn asked(desk: &mut Desk, action: Action) -> u64 {
-        desk.ask("ann", action, 5, BTreeSet::from([0, 1])).unwrap().sequence
+    fn asked(coordinator: &mut Coordinator, action: Action) -> u64 {
+        coordinator.ask("ann", action, 5, BTreeSet::from([0, 1])).unwrap().sequence
     }
 
-    fn desk() -> Desk {
-        let mut desk = Desk::default();
-        desk.declare(parameters());
-        desk
+    fn coordinator() -> Coordinator {
+        let mut coordinator = Coordinator::default();
+        coordinator.declare(parameters());
+        coordinator
     }
 
     #[test]
     fn the_desk_settles_the_greatest_step_and_logs_it_once_it_is_done() {
-        let mut desk = desk();
-        assert!(desk.ask("ann", set("strength", 20.0), 5, BTreeSet::from([0, 1])).is_err());
-        let first = asked(&mut desk, set("strength", 2.0));
-        let second = desk.ask("bob", Action::Pause, 6, BTreeSet::from([0, 1])).unwrap().sequence;
-        desk.on_ready(0, first, 5, None);
-        desk.on_ready(0, first, 7, None);
-        assert_eq!(desk.take_decided(), []);
-        desk.on_ready(1, first, 9, None);
-        assert_eq!(desk.take_decided(), [Commit { sequence: first, at: Some(9) }]);
+        let mut coordinator = coordinator();
+        assert!(coordinator.ask("ann", set("strength", 20.0), 5, BTreeSet::from([0, 1])).is_err());
+        let first = asked(&mut coordinator, set("strength", 2.0));
+        let second = coordinator.ask("bob", Action::Pause, 6, BTreeSet::from([0, 1])).unwrap().sequence;
+        coordinator.on_ready(0, first, 5, None);
+        coordinator.on_ready(0, first, 7, None);
+        assert_eq!(coordinator.take_decided(), []);
+        coordinator.on_ready(1, first, 9, None);
+        assert_eq!(coordinator.take_decided(), [Commit { sequence: first, at: Some(9) }]);
         for rank in 0..2 {
-            desk.on_steered(rank, first, 9, None);
+            coordinator.on_steered(rank, first, 9, None);
         }
-        desk.on_ready(0, second, 6, None);
-        desk.on_ready(1, second, 6, Some("no".to_owned()));
-        assert_eq!(desk.take_decided(), [Commit { sequence: second, at: None }]);
-        let log = &desk.view.log;
-        assert_eq!((log[0].at, log[0].problem.clone(), desk.view.parameters[0].value), (Some(9), None, 2.0));
-        assert_eq!((log[1].who.as_str(), log[1].at, desk.view.state), ("bob", None, RunState::Running));
+        coordinator.on_ready(0, second, 6, None);
+        coordinator.on_ready(1, second, 6, Some("no".to_owned()));
+        assert_eq!(coordinator.take_decided(), [Commit { sequence: second, at: None }]);
+        let log = &coordinator.view.log;
+        assert_eq!((log[0].at, log[0].problem.clone(), coordinator.view.parameters[0].value), (Some(9), None, 2.0));
+        assert_eq!((log[1].who.as_str(), log[1].at, coordinator.view.state), ("bob", None, RunState::Running));
         assert_eq!(log[1].problem.as_deref(), Some("no"));
     }
 
     #[test]
     fn what_a_rank_has_let_go_of_before_the_last_one_answers_is_done_by_none() {
-        let mut desk = desk();
-        let asked = asked(&mut desk, set("strength", 2.0));
-        desk.on_ready(0, asked, 5, None);
-        desk.on_steered(0, asked, 6, Some("it has waited too long".to_owned()));
-        assert_eq!(desk.take_decided(), []);
-        desk.on_ready(1, asked, 9, None);
-        assert_eq!(desk.take_decided(), [Commit { sequence: asked, at: None }]);
-        let entry = &desk.view.log[0];
+        let mut coordinator = coordinator();
+        let asked = asked(&mut coordinator, set("strength", 2.0));
+        coordinator.on_ready(0, asked, 5, None);
+        coordinator.on_steered(0, asked, 6, Some("it has waited too long".to_owned()));
+        assert_eq!(coordinator.take_decided(), []);
+        coordinator.on_ready(1, asked, 9, None);
+        assert_eq!(coordinator.take_decided(), [Commit { sequence: asked, at: None }]);
+        let entry = &coordinator.view.log[0];
         assert_eq!((entry.at, entry.problem.as_deref()), (None, Some("it has waited too long")));
     }
 
     #[test]
     fn what_a_rank_has_left_in_the_middle_of_is_done_by_none() {
-        let mut desk = desk();
-        let undecided = asked(&mut desk, Action::Stop);
-        desk.on_ready(0, undecided, 5, None);
-        desk.on_leave(1);
-        assert_eq!(desk.take_decided(), [Commit { sequence: undecided, at: None }]);
-        assert!(desk.view.log[0].problem.as_deref().unwrap().contains("rank 1 has left"));
-        assert_eq!((desk.pending.len(), desk.view.state), (0, RunState::Running));
+        let mut coordinator = coordinator();
+        let undecided = asked(&mut coordinator, Action::Stop);
+        coordinator.on_ready(0, undecided, 5, None);
+        coordinator.on_leave(1);
+        assert_eq!(coordinator.take_decided(), [Commit { sequence: undecided, at: None }]);
+        assert!(coordinator.view.log[0].problem.as_deref().unwrap().contains("rank 1 has left"));
+        assert_eq!((coordinator.pending.len(), coordinator.view.state), (0, RunState::Running));
     }
 
     #[test]
     fn what_is_decided_is_told_as_done_though_a_rank_has_left_since() {
-        let mut desk = desk();
-        let decided = asked(&mut desk, set("strength", 2.0));
-        (0..2).for_each(|rank| desk.on_ready(rank, decided, 5, None));
-        assert_eq!(desk.take_decided(), [Commit { sequence: decided, at: Some(5) }]);
-        desk.on_steered(0, decided, 5, None);
-        desk.on_leave(1);
-        let entry = &desk.view.log[0];
-        assert_eq!((entry.at, entry.problem.clone(), desk.take_decided()), (Some(5), None, Vec::new()));
+        let mut coordinator = coordinator();
+        let decided = asked(&mut coordinator, set("strength", 2.0));
+        (0..2).for_each(|rank| coordinator.on_ready(rank, decided, 5, None));
+        assert_eq!(coordinator.take_decided(), [Commit { sequence: decided, at: Some(5) }]);
+        coordinator.on_steered(0, decided, 5, None);
+        coordinator.on_leave(1);
+        let entry = &coordinator.view.log[0];
+        assert_eq!((entry.at, entry.problem.clone(), coordinator.take_decided()), (Some(5), None, Vec::new()));
     }
 
     #[test]
     fn what_a_part_of_the_ranks_has_done_is_told_as_done_with_a_problem_whoever_speaks_last() {
         for late in 0..2 {
-            let mut desk = desk();
-            let asked = asked(&mut desk, set("strength", 2.0));
-            (0..2).for_each(|rank| desk.on_ready(rank, asked, 9, None));
+            let mut coordinator = coordinator();
+            let asked = asked(&mut coordinator, set("strength", 2.0));
+            (0..2).for_each(|rank| coordinator.on_ready(rank, asked, 9, None));
             for rank in [late, 1 - late] {
                 let why = (rank == 0).then(|| "too late".to_owned());
-                desk.on_steered(rank, asked, 9, why);
+                coordinator.on_steered(rank, asked, 9, why);
             }
-            let entry = &desk.view.log[0];
+            let entry = &coordinator.view.log[0];
             assert_eq!((entry.at, entry.problem.as_deref()), (Some(9), Some("rank 0: too late")));
-            assert_eq!(desk.view.parameters[0].value, 2.0);
+            assert_eq!(coordinator.view.parameters[0].value, 2.0);
         }
     }
 
     #[test]
     fn a_pause_that_a_resume_has_overtaken_on_all_ranks_or_on_one_leaves_the_simulation_running() {
         for paused in 0..2 {
-            let mut desk = desk();
-            let pause = asked(&mut desk, Action::Pause);
-            (0..2).for_each(|rank| desk.on_ready(rank, pause, 8, None));
-            (0..paused).for_each(|rank| desk.on_steered(rank, pause, 8, None));
-            let resume = asked(&mut desk, Action::Resume);
-            (0..2).for_each(|rank| desk.on_steered(rank, resume, 8, None));
-            (paused..2).for_each(|rank| desk.on_steered(rank, pause, 8, Some("resumed".to_owned())));
-            assert_eq!((desk.view.state, desk.waits_before), (RunState::Running, None));
-            assert!(desk.view.log[0].problem.as_deref().unwrap().contains("resumed"));
+            let mut coordinator = coordinator();
+            let pause = asked(&mut coordinator, Action::Pause);
+            (0..2).for_each(|rank| coordinator.on_ready(rank, pause, 8, None));
+            (0..paused).for_each(|rank| coordinator.on_steered(rank, pause, 8, None));
+            let resume = asked(&mut coordinator, Action::Resume);
+            (0..2).for_each(|rank| coordinator.on_steered(rank, resume, 8, None));
+            (paused..2).for_each(|rank| coordinator.on_steered(rank, pause, 8, Some("resumed".to_owned())));
+            assert_eq!((coordinator.view.state, coordinator.waits_before), (RunState::Running, None));
+            assert!(coordinator.view.log[0].problem.as_deref().unwrap().contains("resumed"));
         }
     }
 
     #[test]
     fn actions_that_ranks_never_speak_of_are_let_go() {
-        let mut desk = desk();
+        let mut coordinator = coordinator();
         for _ in 0..3 * MOST_LOG {
-            asked(&mut desk, Action::Pause);
+            asked(&mut coordinator, Action::Pause);
         }
-        assert!(desk.pending.len() <= MOST_LOG);
-        assert_eq!(desk.take_decided().len(), 2 * MOST_LOG, "ranks that wait are told");
+        assert!(coordinator.pending.len() <= MOST_LOG);
+        assert_eq!(coordinator.take_decided().len(), 2 * MOST_LOG, "ranks that wait are told");
     }
 }

@@ -16,9 +16,9 @@ use crate::wire::Freshness;
 
 /// What can be asked of a simulation whose flow is received.
 #[derive(Clone)]
-pub struct FlowHelm(Arc<Receiver>);
+pub struct FlowHandle(Arc<Receiver>);
 
-impl FlowHelm {
+impl FlowHandle {
     pub(super) fn of(receiver: &Arc<Receiver>) -> Self {
         Self(Arc::clone(receiver))
     }
@@ -83,8 +83,8 @@ impl FlowHelm {
     #[must_use]
     pub fn view(&self) -> Option<(u64, SteeringView)> {
         let state = self.0.lock();
-        let view = &state.desk.view;
-        (!view.parameters.is_empty()).then(|| (state.desk.revision, view.clone()))
+        let view = &state.coordinator.view;
+        (!view.parameters.is_empty()).then(|| (state.coordinator.revision, view.clone()))
     }
 
     /// Writes every action to the file at `path` once it is known what came of it, a line of JSON each, after what the file holds.
@@ -93,7 +93,7 @@ impl FlowHelm {
     /// If the file cannot be written.
     pub fn log_to(&self, path: &Path) -> Result<(), FlowError> {
         let log = SteeringLog::open(path)?;
-        self.0.lock().desk.log_to(log);
+        self.0.lock().coordinator.log_to(log);
         Ok(())
     }
 
