@@ -1,7 +1,7 @@
 //! A session's lanes: what they are made of, and how there come to be more of them.
 //!
 //! Lanes are added and never taken away. The first sends as soon as it may; the others sleep until the rate of their path is known
-//! ([`visapult_ripp::abreast`]).
+//! ([`visapult_ripp::path_sharing`]).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
