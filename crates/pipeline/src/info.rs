@@ -141,8 +141,6 @@ impl fmt::Display for SourceReport {
                 write!(f, ", {unfit}")?;
             } else if let Some(count) = field.told_apart {
                 write!(f, ", {}", flattened(count))?;
-            } else if field.range.is_some_and(|[lo, hi]| lo == hi) {
-                write!(f, ", constant")?;
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
         }
@@ -214,11 +212,12 @@ fn short(value: f64) -> f64 {
 fn unit_suffix(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }
 }
-/// A value with all of its digits, in as many places as one can read.
+
 fn counted(values: u64) -> String {
     format!("{values} value{}", if values == 1 { "" } else { "s" })
 }
 
+/// A value with all of its digits, in as many places as one can read.
 fn readable(value: f32) -> String {
     let has_few_places = value == 0.0 || (1e-4..1e9).contains(&value.abs());
     if has_few_places { value.to_string() } else { format!("{value:e}") }
