@@ -438,3 +438,17 @@ def test_values_elsewhere_are_told_and_not_published(tmp_path: Path) -> None:
         served = run("serve", path, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
         assert served.returncode == is_outside
         assert (f"values of it are in {raw}, outside its folder" in served.stderr) == is_outside
+
+
+def test_links_that_lead_out_of_a_zarr_store_are_not_published(tmp_path: Path) -> None:
+    store = tmp_path / "folder" / "run.zarr"
+    array = zarr.create_array(store, shape=(2, 2, 4), dtype="u1", compressors=None)
+    array[:] = np.arange(16, dtype=np.uint8).reshape(2, 2, 4)
+    chunk, secret = store / "c/0/0/0", tmp_path / "secret"
+    for target, is_outside in ((tmp_path / "folder" / "beside", False), (secret, True)):
+        target.write_bytes(bytes(range(16)))
+        chunk.unlink()
+        chunk.symlink_to(target)
+        served = run("serve", store, "--bind", "127.0.0.1:0", "--for", "1s", check=False)
+        assert served.returncode == is_outside
+        assert (f"values of it are in {target}, outside its folder" in served.stderr) == is_outside

@@ -249,5 +249,5 @@ pub(crate) fn rendering_threads(threads: usize) -> Result<ThreadPool, PipelineEr
         .num_threads(threads)
         .thread_name(|n| format!("render-{n}"))
         .build()
-        .map_err(|e| PipelineError::Threads { threads, cause: e.to_string() })
+        .map_err(|e| PipelineError::Threads { cause: e.to_string() })
 }

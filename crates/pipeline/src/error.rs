@@ -67,10 +67,10 @@ pub enum PipelineError {
     #[error("{0}")]
     Option(String),
     /// The rendering threads cannot be started.
-    #[error("cannot start {threads} rendering threads: {cause}")]
+    #[error(
+        "cannot start the rendering threads: {cause}: give the program more memory, or more threads (ulimit -v, ulimit -u)"
+    )]
     Threads {
-        /// How many were asked for.
-        threads: usize,
         /// The system's reason.
         cause: String,
     },

@@ -24,8 +24,8 @@ use crate::shown::Shown;
 
 /// Control messages that may wait for a slow page.
 const CONTROL_QUEUE: usize = 64;
-/// Bytes of a message on a connection for data, where nothing is said but what has arrived.
-const MAX_ACK_BYTES: usize = 64;
+/// Bytes of a message on a connection for data, where nothing is said but what has arrived: as many as a farewell may have (RFC 6455, section 5.5).
+const MAX_ACK_BYTES: usize = 125;
 const DATA_READ_BYTES: usize = 4096;
 /// How often a page is asked for a sign of life: one that only watches has nothing to say.
 const PING_PERIOD: Duration = Duration::from_secs(15);
@@ -199,8 +199,11 @@ async fn run_data(Open { session, control: told }: Open, group: usize, socket: W
         Ok(()) => {
             let heard = tokio::select! {
                 heard = read_acks(&mut reader, &session, group) => heard,
-                // Nothing more is sent: another connection has taken the place of this one, or it takes nothing.
-                _ = &mut writing => return hear_out(&mut reader).await,
+                written = &mut writing => match written {
+                    Ok(Written::NotTaken) => Err(Breach::of_rule("it takes nothing")),
+                    // Nothing more is sent: another connection has taken the place of this one, or the page has left.
+                    _ => return hear_out(&mut reader).await,
+                },
             };
             // The page may not hear of it over this connection: it does over the other one.
             if let (Err(Breach { code, .. }), Some(told)) = (&heard, told.upgrade()) {
@@ -213,7 +216,9 @@ async fn run_data(Open { session, control: told }: Open, group: usize, socket: W
     };
     end("data", outcome, &control).await;
     drop((session, control));
-    let _ = tokio::time::timeout(SILENCE, writing).await;
+    if !writing.is_finished() {
+        let _ = tokio::time::timeout(SILENCE, writing).await;
+    }
     hear_out(&mut reader).await;
 }
 
@@ -349,11 +354,19 @@ async fn write_all(mut writer: SplitSink<WebSocket, Message>, mut messages: mpsc
     let _ = writer.close().await;
 }
 
+/// How writing ends.
+enum Written {
+    /// All that was to be written is, or the page has left.
+    All,
+    /// The page does not take it.
+    NotTaken,
+}
+
 async fn write_bulk(
     mut writer: SplitSink<WebSocket, Message>,
     mut bulk: mpsc::UnboundedReceiver<Vec<u8>>,
     mut control: mpsc::Receiver<Message>,
-) {
+) -> Written {
     let mut pings = pings();
     loop {
         let message = tokio::select! {
@@ -371,9 +384,12 @@ async fn write_bulk(
             },
             _ = pings.tick() => Message::Ping(Bytes::new()),
         };
-        if !matches!(tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await, Ok(Ok(()))) {
-            return;
+        match tokio::time::timeout(WRITE_WITHIN, writer.send(message)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Written::All,
+            Err(_) => return Written::NotTaken,
         }
     }
     let _ = writer.close().await;
+    Written::All
 }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
+use tungstenite::protocol::CloseFrame;
+use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Error, Message, WebSocket, connect};
 use visapult_pipeline::{BackEnd, BackEndConfig, Device};
@@ -500,12 +502,24 @@ fn announce(socket: &mut Socket, bytes: u64) {
 fn a_message_that_is_too_long_is_not_waited_for() {
     let (mut control, welcome) = open_session();
     let mut data = open_data(&welcome, 0);
-    announce(&mut data, 65);
+    announce(&mut data, 126);
     assert!(reason_of_close_as(1007, &mut data).contains("too long"));
     assert!(reason_of_close_as(1007, &mut control).contains("for data failed"));
     let (mut control, _) = open_session();
     announce(&mut control, 65_537);
     assert!(reason_of_close_as(1007, &mut control).contains("too long"));
+}
+
+#[test]
+fn a_page_may_give_a_long_reason_for_leaving_a_connection_for_data() {
+    let (mut control, welcome) = open_session();
+    let mut data = open_data(&welcome, 0);
+    let reason = "r".repeat(123).into();
+    data.close(Some(CloseFrame { code: CloseCode::from(4008), reason })).unwrap();
+    while data.read().is_ok() {}
+    // The session goes on.
+    control.send(view(|_| ())).unwrap();
+    next_control(&mut control, FIELD);
 }
 
 #[test]

@@ -116,8 +116,8 @@ impl<B: BytesAt> Source for FlatSource<B> {
         &self.info
     }
 
-    fn outside(&self) -> &[PathBuf] {
-        &self.outside
+    fn outside(&self) -> Vec<PathBuf> {
+        self.outside.clone()
     }
 
     fn steps(&self) -> StepSpan {

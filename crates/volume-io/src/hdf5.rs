@@ -176,8 +176,8 @@ impl Source for Hdf5 {
         self.fields[field].is_static
     }
 
-    fn outside(&self) -> &[PathBuf] {
-        &self.outside
+    fn outside(&self) -> Vec<PathBuf> {
+        self.outside.clone()
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

@@ -132,7 +132,7 @@ impl Source for FromLevel {
         self.source.is_far()
     }
 
-    fn outside(&self) -> &[PathBuf] {
+    fn outside(&self) -> Vec<PathBuf> {
         self.source.outside()
     }
 

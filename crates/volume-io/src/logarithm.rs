@@ -79,7 +79,7 @@ impl Source for WithLogarithms {
         self.source.is_far()
     }
 
-    fn outside(&self) -> &[PathBuf] {
+    fn outside(&self) -> Vec<PathBuf> {
         self.source.outside()
     }
 

@@ -1,5 +1,7 @@
 //! Files of a source that lie elsewhere than the one that was named: neither beside it nor below its folder.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use visapult_objects::printable;
@@ -9,6 +11,28 @@ pub(crate) fn of<'a>(named: &Path, files: impl IntoIterator<Item = &'a PathBuf>)
     let own = [folder(named), named.canonicalize().ok().and_then(|real| folder(&real))];
     let is_own = |file: &PathBuf| own.iter().flatten().any(|folder| file.starts_with(folder));
     files.into_iter().filter(|file| !is_own(file)).cloned().collect()
+}
+
+/// Where the links in `folder` lead, and those in folders that they lead to: real names.
+pub(crate) fn linked(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut linked = BTreeSet::new();
+    let mut folders: Vec<PathBuf> = folder.canonicalize().into_iter().collect();
+    while let Some(folder) = folders.pop() {
+        // What is not to be read has no values either.
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_symlink()
+                && let Ok(real) = entry.path().canonicalize()
+                && linked.insert(real.clone())
+                && real.is_dir()
+            {
+                folders.push(real);
+            }
+        }
+    }
+    linked
 }
 
 /// What is remarked of them.
@@ -41,5 +65,21 @@ mod tests {
         assert_eq!(of(&linked, &files), files[2..3]);
         assert_eq!(remark(&files[..1]).unwrap(), format!("values are in {}, outside its folder", files[0].display()));
         assert_eq!(remark(&[]), None);
+    }
+
+    #[test]
+    fn links_are_followed_once_each() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(real.join("store/c/0")).unwrap();
+        std::fs::create_dir_all(real.join("other")).unwrap();
+        std::fs::write(real.join("secret"), b"").unwrap();
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(real.join(to), real.join(at)).unwrap();
+        link("other", "store/c/0/1");
+        link("secret", "other/0");
+        link("store", "other/1");
+        link("nothing", "store/c/0/2");
+        let expected: Vec<_> = ["other", "secret", "store"].iter().map(|name| real.join(name)).collect();
+        assert_eq!(linked(&real.join("store")).into_iter().collect::<Vec<_>>(), expected);
     }
 }

@@ -117,9 +117,10 @@ pub trait Source: Send + Sync {
         false
     }
 
-    /// Files that values come from although they lie neither beside the one that was named nor below its folder.
-    fn outside(&self) -> &[PathBuf] {
-        &[]
+    /// Files and folders that values come from although they lie neither beside the one that was named nor below its folder; of a Zarr store, all that links in
+    /// it lead to.
+    fn outside(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// What the values of a field tell.

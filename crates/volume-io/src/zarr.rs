@@ -9,6 +9,7 @@ mod objects;
 mod store;
 mod write;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use visapult_objects::ObjectUrl;
@@ -16,6 +17,7 @@ use visapult_volume::{FieldInfo, Grid, StepSpan};
 
 use crate::axes::remarked;
 use crate::coordinates::Along;
+use crate::outside;
 use crate::place::Place;
 use crate::reversed::Reversed;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
@@ -35,7 +37,8 @@ pub(crate) struct Zarr {
     steps: StepSpan,
     fields: Vec<Field>,
     reversed: Reversed,
-    is_far: bool,
+    /// `None` in an object store.
+    folder: Option<PathBuf>,
 }
 
 /// A field: a channel of arrays, finest level first.
@@ -107,7 +110,7 @@ impl Zarr {
             along: content.along,
             live: false,
         };
-        Ok(Self { info, steps, fields: content.fields, reversed, is_far: store.is_far() })
+        Ok(Self { info, steps, fields: content.fields, reversed, folder: (!store.is_far()).then_some(shown) })
     }
 }
 
@@ -125,7 +128,11 @@ impl Source for Zarr {
     }
 
     fn is_far(&self) -> bool {
-        self.is_far
+        self.folder.is_none()
+    }
+
+    fn outside(&self) -> Vec<PathBuf> {
+        self.folder.as_ref().map_or_else(Vec::new, |folder| outside::of(folder, &outside::linked(folder)))
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {

@@ -1,5 +1,7 @@
-/** Edits follow each other quickly, and browsers count how often an address changes. */
-const APART_MS = 300;
+/** Browsers count how often an address changes: Safari refuses more than 100 times in 30 s. So many changes are written at once, */
+const MOST_AT_ONCE = 8;
+/** and as many again as have passed such times. */
+const APART_MS = 400;
 /** Where a browser has counted too many. */
 const AGAIN_AFTER_MS = 5000;
 
@@ -13,7 +15,8 @@ export class Address {
   readonly #past: Past;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #written: string | null = null;
-  #writtenAt = Number.NEGATIVE_INFINITY;
+  /** When all that may be written at once may be again. */
+  #freeAt = Number.NEGATIVE_INFINITY;
   /** As the bar has it. */
   #seen: string;
 
@@ -25,22 +28,28 @@ export class Address {
     this.#seen = bar.hash;
   }
 
-  /** What is shown may have changed: browsers that load a page again take the address it had before it was told of that. */
+  /** What is shown may have changed: written at once where that may be, as browsers that load a page again take the address it had before it was told of that. */
   note(): void {
-    const wait = Math.max(0, this.#writtenAt + APART_MS - performance.now());
-    this.#timer ??= setTimeout(() => this.flush(), wait);
+    if (this.#timer !== null) return;
+    const wait = this.#freeAt - (MOST_AT_ONCE - 1) * APART_MS - performance.now();
+    if (wait > 0) this.#timer = setTimeout(() => this.flush(), wait);
+    else this.#write();
   }
 
-  /** Writes what was noted. */
+  /** Writes what was noted and is not written yet. */
   flush(): void {
     if (this.#timer === null) return;
     clearTimeout(this.#timer);
     this.#timer = null;
+    this.#write();
+  }
+
+  #write(): void {
     const hash = this.#hash();
     // Another link was pasted over it, and is about to be shown.
     const isPasted = this.#bar.hash !== this.#seen;
     if (hash === this.#written || isPasted) return;
-    this.#writtenAt = performance.now();
+    this.#freeAt = Math.max(this.#freeAt, performance.now()) + APART_MS;
     try {
       this.#past.replaceState(this.#past.state, "", hash);
       this.#written = hash;

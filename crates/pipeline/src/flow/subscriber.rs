@@ -120,7 +120,7 @@ impl Subscriber {
     fn declare(&self, shared: &Shared) -> Result<(), String> {
         let mut state = lock(&self.state);
         let declaration = shared.declaration();
-        state.first = declaration.steps.map(|[_, newest]| newest).filter(|_| declaration.live);
+        state.first = lock(&shared.latest).as_ref().map(|latest| latest.step).filter(|_| declaration.live);
         self.tell(&FromPublisher::Declare(Box::new(declaration)))?;
         state.is_declared = true;
         Ok(())

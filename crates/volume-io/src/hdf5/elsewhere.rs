@@ -3,13 +3,13 @@
 //! The HDF5 library follows virtual datasets however deep they lead, on the stack of who reads (H5D__virtual_open_source_dset, seen in 2.2.0): their way is
 //! walked here before.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hdf5_metno::plist::dataset_create::Layout;
 use hdf5_metno::sync::sync;
-use hdf5_metno::{Dataset, File, LocationToken};
+use hdf5_metno::{Dataset, LocationToken};
 use hdf5_metno_sys::h5p::{H5Pget_virtual_count, H5Pget_virtual_dsetname, H5Pget_virtual_filename};
 
 use super::open_by_name;
@@ -18,8 +18,8 @@ use crate::place::Place;
 
 /// Virtual datasets of which each is a part of the one before.
 const MAX_DEPTH: usize = 16;
-/// Datasets that others are put together of.
-const MAX_SOURCES: usize = 10_000;
+/// Datasets that one is put together of.
+const MAX_SOURCES: usize = 100_000;
 /// Bytes of a name.
 const MAX_NAME: usize = 1 << 16;
 /// What a virtual dataset calls the file that it is in itself.
@@ -32,14 +32,17 @@ pub(super) struct Files {
     found: BTreeSet<PathBuf>,
     /// Datasets that are looked at, each a part of the one before.
     way: Vec<Object>,
-    /// Those of which all is known.
-    done: HashSet<Source>,
+    /// How many further ones are behind each other in those of which all is known, by their real files and the names that they have there.
+    heights: HashMap<Source, usize>,
+    /// The same by how virtual datasets name them; `None` for what is not there.
+    named: HashMap<Source, Option<usize>>,
+    /// Parts of the dataset that is added.
     looked_at: usize,
 }
 
 /// A dataset, whatever it is called.
 type Object = (u64, u64, LocationToken);
-/// A file and a dataset in it, as a virtual dataset names them.
+/// A file and a dataset in it.
 type Source = (PathBuf, String);
 
 impl Files {
@@ -48,33 +51,49 @@ impl Files {
     /// # Errors
     /// If it is put together of itself, of too much, or of what is no file.
     pub(super) fn add(&mut self, dataset: &Dataset) -> Result<(), String> {
+        self.looked_at = 0;
+        self.walk(dataset).map(|_| ())
+    }
+
+    /// Notes its files, and says how many datasets are behind each other in it.
+    fn walk(&mut self, dataset: &Dataset) -> Result<usize, String> {
         let name = PathBuf::from(dataset.filename());
         let own = name.canonicalize().and_then(|file| Ok((file.metadata()?, file)));
         // Who reads it says that it is gone.
-        let (Ok((seen, file)), Ok(info)) = (own, dataset.loc_info()) else { return Ok(()) };
+        let (Ok((seen, file)), Ok(info)) = (own, dataset.loc_info()) else { return Ok(0) };
+        let source = (file.clone(), dataset.name());
+        if let Some(height) = self.heights.get(&source) {
+            return Ok(*height);
+        }
         let object = (seen.dev(), seen.ino(), info.token);
         if self.way.contains(&object) {
             return Err("it is put together of itself: write it again".to_owned());
         }
-        if self.way.len() > MAX_DEPTH {
-            return Err(format!("it is made of virtual datasets, more than {MAX_DEPTH} deep"));
-        }
+        self.check_depth(0)?;
         self.found.insert(file);
         self.way.push(object);
-        let outcome = self.add_parts(dataset, &name);
+        let height = self.add_parts(dataset, &name);
         self.way.pop();
-        outcome
+        self.heights.insert(source, height.clone()?);
+        height
     }
 
-    fn add_parts(&mut self, dataset: &Dataset, file: &Path) -> Result<(), String> {
-        let Ok(created) = dataset.create_plist() else { return Ok(()) };
+    /// Whether so many more may be behind each other where the way has led.
+    fn check_depth(&self, height: usize) -> Result<(), String> {
+        let is_too_deep = self.way.len() + height > MAX_DEPTH;
+        if is_too_deep { Err(format!("it is made of virtual datasets, more than {MAX_DEPTH} deep")) } else { Ok(()) }
+    }
+
+    fn add_parts(&mut self, dataset: &Dataset, file: &Path) -> Result<usize, String> {
+        let Ok(created) = dataset.create_plist() else { return Ok(0) };
         for external in created.external() {
             if let Some(found) = self.note(&external_places(&external.name, file))? {
                 self.found.insert(found);
             }
         }
+        let mut height = 0;
         if !matches!(created.get_layout(), Ok(Layout::Virtual)) {
-            return Ok(());
+            return Ok(height);
         }
         for (name, inside) in sources(created.id()) {
             let mut block = 0;
@@ -83,32 +102,31 @@ impl Files {
             let mut is_there = true;
             while is_there && (block == 0 || is_of_blocks) {
                 let (name, inside) = of_block(block);
-                is_there = self.add_source(file, &name, &inside)?;
+                let behind = self.add_source(file, &name, &inside)?;
+                self.check_depth(behind.unwrap_or(0))?;
+                height = height.max(behind.map_or(0, |behind| behind + 1));
+                is_there = behind.is_some();
                 block += 1;
             }
         }
-        Ok(())
+        Ok(height)
     }
 
-    /// Notes the files of a part, and says whether it is there: where it is not, the fill value stands for it.
-    fn add_source(&mut self, file: &Path, name: &str, inside: &str) -> Result<bool, String> {
+    /// Notes the files of a part, and says how many datasets are behind each other in it; `None` where it is not there, and the fill value stands for it.
+    fn add_source(&mut self, file: &Path, name: &str, inside: &str) -> Result<Option<usize>, String> {
         let places = if name == SAME_FILE { vec![file.to_owned()] } else { virtual_places(name, file) };
         let source = (places[0].clone(), inside.to_owned());
-        if self.done.contains(&source) {
-            return Ok(true);
+        if let Some(height) = self.named.get(&source) {
+            return Ok(*height);
         }
         self.looked_at += 1;
         if self.looked_at > MAX_SOURCES {
             return Err(format!("it is put together of more than {MAX_SOURCES} datasets: name one of those"));
         }
-        let Some(found) = self.note(&places)? else { return Ok(false) };
-        // The library passes over what it cannot open, as over what is not there.
-        let Some(dataset) = open_by_name(&found).ok().and_then(|file: File| file.dataset(inside).ok()) else {
-            return Ok(false);
-        };
-        self.add(&dataset)?;
-        self.done.insert(source);
-        Ok(true)
+        let dataset = self.note(&places)?.map(|found| part(&found, inside)).transpose()?.flatten();
+        let height = dataset.map(|dataset| self.walk(&dataset)).transpose()?;
+        self.named.insert(source, height);
+        Ok(height)
     }
 
     /// The first of `places` where there is something: a file, for the library would wait for a pipe.
@@ -123,6 +141,15 @@ impl Files {
     /// Those that lie neither beside the source at `place` nor below its folder.
     pub(super) fn outside(&self, place: &Place) -> Vec<PathBuf> {
         outside::of(place.shown(), &self.found)
+    }
+}
+
+/// A dataset in another file, `None` where there is none or that is not to be opened, which the library passes over; at what is no HDF5 file it ends.
+fn part(file: &Path, inside: &str) -> Result<Option<Dataset>, String> {
+    match open_by_name(file) {
+        Ok(opened) => Ok(opened.dataset(inside).ok()),
+        Err(cause) if cause.contains("signature") => Err(format!("it has values in {}, no HDF5 file", file.display())),
+        Err(_) => Ok(None),
     }
 }
 

@@ -128,8 +128,8 @@ impl Source for Overlapping {
         self.span
     }
 
-    fn outside(&self) -> &[PathBuf] {
-        &self.outside
+    fn outside(&self) -> Vec<PathBuf> {
+        self.outside.clone()
     }
 
     /// Samples in one cell of the coarser level are made from the same few values; and what is compressed together is decoded together.

@@ -10,13 +10,13 @@ use std::sync::{Arc, Once};
 
 use flate2::bufread::{GzDecoder, ZlibDecoder};
 use zarrs::array::codec::api::{
-    CodecRuntimePluginV2, CodecRuntimePluginV3, PartialDecoderCapability, PartialEncoderCapability, register_codec_v2,
-    register_codec_v3,
+    CodecPartialDefault, CodecRuntimePluginV2, CodecRuntimePluginV3, PartialDecoderCapability,
+    PartialEncoderCapability, register_codec_v2, register_codec_v3,
 };
 use zarrs::array::codec::{BloscCodec, GzipCodec, ZlibCodec, ZstdCodec};
 use zarrs::array::{
-    ArrayBytesRaw, BytesRepresentation, BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecOptions,
-    CodecTraits, CodecTraitsV2, CodecTraitsV3, RecommendedConcurrency,
+    ArrayBytesRaw, BytesPartialDecoderTraits, BytesRepresentation, BytesToBytesCodecTraits, Codec, CodecError,
+    CodecMetadataOptions, CodecOptions, CodecTraits, CodecTraitsV2, CodecTraitsV3, RecommendedConcurrency,
 };
 use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionAliases, ExtensionName, PluginCreateError, ZarrVersion, ZarrVersion2, ZarrVersion3};
@@ -34,6 +34,9 @@ struct Bounded<T> {
 
 /// How what one decoder of the library has compressed is decoded.
 trait Decode: 'static {
+    /// Whether the library's own decoder makes no more of a part of it than that part.
+    const HAS_PARTS: bool = false;
+
     /// At most so many bytes of it.
     fn at_most(most: usize, encoded: &[u8]) -> Result<Option<Vec<u8>>, CodecError>;
 }
@@ -94,6 +97,8 @@ impl Decode for ZstdCodec {
 }
 
 impl Decode for BloscCodec {
+    const HAS_PARTS: bool = true;
+
     /// Bytes 4 to 7 of the header say how many it holds, and no more are decoded.
     fn at_most(most: usize, encoded: &[u8]) -> Result<Option<Vec<u8>>, CodecError> {
         let size = encoded.get(4..).and_then(|rest| rest.first_chunk()).map_or(0, |size| u32::from_le_bytes(*size));
@@ -153,6 +158,18 @@ impl<T: Decode> BytesToBytesCodecTraits for Bounded<T> {
 
     fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
         self.own.encoded_representation(decoded)
+    }
+
+    fn partial_decoder(
+        self: Arc<Self>,
+        input: Arc<dyn BytesPartialDecoderTraits>,
+        decoded: &BytesRepresentation,
+        options: &CodecOptions,
+    ) -> Result<Arc<dyn BytesPartialDecoderTraits>, CodecError> {
+        if T::HAS_PARTS {
+            return Arc::clone(&self.own).partial_decoder(input, decoded, options);
+        }
+        Ok(Arc::new(CodecPartialDefault::new_bytes(input, *decoded, self.into_dyn())))
     }
 
     fn encode<'a>(&self, decoded: ArrayBytesRaw<'a>, options: &CodecOptions) -> Result<ArrayBytesRaw<'a>, CodecError> {

@@ -70,6 +70,33 @@ fn a_long_chain_is_refused_and_a_short_one_is_read() {
 }
 
 #[test]
+fn how_deep_a_dataset_leads_counts_however_the_file_is_walked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.h5");
+    let file = File::create(&path).unwrap();
+    let all = [SIZE; 3];
+    file.new_dataset::<f32>().shape(all).create("d00").unwrap().write_raw(&[1.0_f32; 8]).unwrap();
+    for number in 1..40 {
+        let (own, before) = (format!("d{number:02}"), format!("d{:02}", number - 1));
+        file.new_dataset::<f32>().shape(all).virtual_map(".", &before, all, .., all, ..).create(own.as_str()).unwrap();
+    }
+    drop(file);
+    let source = open(&path.display().to_string()).unwrap();
+    let names: Vec<_> = source.info().fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!((names.len(), names[16]), (17, "d16"));
+    assert_eq!(values(source.as_ref()), [1.0; 8]);
+    assert!(problem(&dir.path().join("run.h5:/d17")).contains("more than 16 deep"));
+}
+
+#[test]
+fn a_part_that_is_no_hdf5_file_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("notes.txt"), "no such file").unwrap();
+    put_together(&dir.path().join("run.h5"), &[("notes.txt", "/u")]);
+    assert!(problem(&dir.path().join("run.h5:/u")).contains("notes.txt, no HDF5 file"));
+}
+
+#[test]
 fn a_part_that_is_a_pipe_is_refused_and_not_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let pipe = dir.path().join("pipe.h5");
