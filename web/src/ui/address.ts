@@ -1,6 +1,6 @@
-/** Browsers count how often an address changes: Safari refuses more than 100 times in 30 s. So many changes are written at once, */
+/** Browsers count how often an address changes: some refuse more than 100 times in 30 s. So many changes in a row are written at once. */
 const MOST_AT_ONCE = 8;
-/** and as many again as have passed such times. */
+/** In the long run they are so far apart. */
 const APART_MS = 400;
 /** Where a browser has counted too many. */
 const AGAIN_AFTER_MS = 5000;

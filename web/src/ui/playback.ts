@@ -39,7 +39,7 @@ export class Playback {
   #timer: ReturnType<typeof setTimeout> | null = null;
   #shown: ShownState | null = null;
   /** When the step on the screen appeared, page clock. */
-  shownAt = 0;
+  #shownAt = 0;
 
   /** `next` is called with the step to go to, or `null` at the end. */
   constructor(state: () => PlaybackState, next: (step: number | null) => void) {
@@ -51,7 +51,7 @@ export class Playback {
   frame(shown: ShownState): boolean {
     const another = this.#shown?.step !== shown.step || this.#shown.field !== shown.field;
     this.#shown = shown;
-    if (another) this.shownAt = performance.now();
+    if (another) this.#shownAt = performance.now();
     this.advance();
     return another;
   }
@@ -63,7 +63,7 @@ export class Playback {
     this.#timer = null;
     if (!playing || step === null || shown?.step !== step) return;
     const asPlanned = shown.level === null || !plan || shown.level <= plan.level;
-    const wait = (asPlanned ? FASTEST_STEP_MS : PATIENCE_MS) - (performance.now() - this.shownAt);
+    const wait = (asPlanned ? FASTEST_STEP_MS : PATIENCE_MS) - (performance.now() - this.#shownAt);
     this.#timer = setTimeout(
       () => {
         this.#timer = null;

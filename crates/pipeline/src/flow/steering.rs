@@ -60,8 +60,8 @@ pub enum Action {
 /// it before it is told which step it is to be: the greatest of all answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Steer {
-    /// Which back end asks, the same number on all ranks.
-    #[serde(default)]
+    /// Which back end asks, the same number on all ranks; other builds know it by this name.
+    #[serde(default, rename = "desk")]
     pub(super) coordinator: u64,
     pub(super) sequence: u64,
     pub(super) at: StepIndex,
@@ -203,6 +203,14 @@ pub(super) mod tests {
 
     pub(crate) fn set(name: &str, value: f64) -> Action {
         Action::Set { name: name.to_owned(), value }
+    }
+
+    #[test]
+    fn what_is_asked_of_a_rank_is_written_as_other_builds_read_it() {
+        let steer = Steer { coordinator: 7, sequence: 1, at: 5, action: Action::Pause };
+        let written = r#"{"desk":7,"sequence":1,"at":5,"action":"pause"}"#;
+        assert_eq!(serde_json::to_string(&steer).unwrap(), written);
+        assert_eq!(serde_json::from_str::<Steer>(written).unwrap(), steer);
     }
 
     #[test]
