@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::lister::Listed;
 use super::reader::open;
+use super::under_way::What;
 use super::{Begin, Giving};
 use crate::error::CopyError;
 use crate::ranges::count;
@@ -33,8 +34,13 @@ impl Early {
     }
 
     /// This range of a file is one of them.
-    pub(super) fn holds(&self, range_of: Option<(u64, u64)>) -> bool {
-        range_of.is_some_and(|(entry, range)| entry == self.entry && self.ranges.contains(&range))
+    pub(super) fn holds(&self, (entry, range): (u64, u64)) -> bool {
+        entry == self.entry && self.ranges.contains(&range)
+    }
+
+    /// The file whose first ranges may be, of the first that are listed.
+    pub(super) fn of(files: &[(u64, Listed)]) -> Option<(u64, Listed)> {
+        files.iter().find(|(_, listed)| listed.is_ranged && listed.is_at_hand()).cloned()
     }
 
     /// A range is refused; true if it was one of them.
@@ -44,18 +50,17 @@ impl Early {
 }
 
 impl Giving<'_> {
-    /// Offers the first ranges of the first large file of the first listing.
-    pub(super) fn offer_early(&mut self, files: &[(u64, Listed)]) -> Result<(), CopyError> {
+    /// Offers the first ranges of this file; nothing else is offered early.
+    pub(super) fn offer_early(&mut self, file: Option<(u64, Listed)>) -> Result<(), CopyError> {
         self.early.begin = Begin::WhenAsked;
-        let first = files.iter().find(|(_, listed)| listed.is_ranged && listed.is_at_hand());
-        let Some((entry, listed)) = first else { return Ok(()) };
+        let Some((entry, listed)) = file else { return Ok(()) };
         // Why it cannot be read is told when it is asked for.
-        let Ok(file) = open(listed) else { return Ok(()) };
+        let Ok(file) = open(&listed) else { return Ok(()) };
         let file = Arc::new(file);
-        self.open = Some((*entry, Arc::clone(&file)));
-        self.early.entry = *entry;
+        self.open = Some((entry, Arc::clone(&file)));
+        self.early.entry = entry;
         for index in 0..count(file.size).min(MOST_EARLY as u64) {
-            self.offer_range_of(*entry, index, Arc::clone(&file))?;
+            self.offer_range_of(entry, index, Arc::clone(&file))?;
             self.early.ranges.insert(index);
         }
         Ok(())
@@ -69,14 +74,9 @@ impl Giving<'_> {
         let asked: BTreeSet<u64> = asked.collect();
         // What it has not asked for it may refuse later.
         early.ranges.retain(|range| !asked.contains(range));
-        let is_refused = |range: u64| {
-            let is_over = |one: &super::UnderWay| one.object.is_over() && one.object.wait().is_err();
-            self.under_way.iter().any(|one| one.range_of() == Some((entry, range)) && is_over(one))
-        };
-        let (refused, offered): (BTreeSet<u64>, BTreeSet<u64>) =
-            asked.into_iter().partition(|&range| is_refused(range));
         // What came of those is known: it is not what comes of those that follow.
-        self.under_way.retain(|one| !one.range_of().is_some_and(|(of, range)| of == entry && refused.contains(&range)));
+        let is_refused = |&range: &u64| self.under_way.forget_failed(What::Range { entry, index: range });
+        let (_, offered): (BTreeSet<u64>, BTreeSet<u64>) = asked.into_iter().partition(is_refused);
         ranges.into_iter().flat_map(|(first, end)| without(first, end, &offered)).collect()
     }
 }

@@ -43,7 +43,8 @@ impl Headway {
 
 impl Giving<'_> {
     pub(super) fn tell(&mut self) {
-        let is_reading = self.reading > 0 || self.told.is_some();
+        let is_listed = self.listings.is_whole();
+        let is_reading = self.readers.bytes() > 0 || !is_listed;
         let is_source_slow = self.headway.told();
         let limit = self.session.verdict().and_then(|verdict| limit_of(verdict, is_reading, is_source_slow));
         if limit != self.headway.limit {
@@ -52,8 +53,8 @@ impl Giving<'_> {
             // It is only told for people to see.
             let _ = self.say(&Word::Limit { by });
         }
-        let (tally, arrived, elapsed) = (self.tally, self.arrived(), self.headway.began.elapsed());
-        (self.watch)(Event::Progress(Progress { tally, is_listed: self.told.is_none(), arrived, elapsed, limit }));
+        let (tally, arrived, elapsed) = (self.tally, self.under_way.arrived(), self.headway.began.elapsed());
+        (self.watch)(Event::Progress(Progress { tally, is_listed, arrived, elapsed, limit }));
     }
 }
 

@@ -1,13 +1,12 @@
 //! What the other end says, and what is done about it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use visapult_objects::{cut, printable, unescaped};
 use visapult_ripp_net::Arrival;
 
 use super::lister::Listed;
-use super::reader::Job;
+use super::listings::taken_out;
 use super::unasked::Unasked;
 use super::{Giving, IDLE, Task};
 use crate::error::CopyError;
@@ -21,8 +20,8 @@ const HASHED: usize = 256;
 impl Giving<'_> {
     /// Takes what the other end says; waits a little for it.
     pub(super) fn hear(&mut self) -> Result<(), CopyError> {
-        let is_reading = self.reading > 0 || self.unasked.is_reading();
-        let is_busy = !self.under_way.is_empty() || is_reading || self.told.is_some() || !self.held.is_empty();
+        let is_reading = self.readers.bytes() > 0 || self.unasked.is_reading();
+        let is_busy = !self.under_way.is_empty() || is_reading || !self.listings.is_whole() || !self.held.is_empty();
         let mut patience = if is_busy { POLL } else { IDLE };
         while let Some(arrival) = self.session.next_arrival(patience)? {
             patience = Duration::ZERO;
@@ -105,11 +104,7 @@ impl Giving<'_> {
 
     /// The other end has looked at a listing.
     fn on_wants(&mut self, upto: u64, files: &[(u64, u64)], later: &[(u64, u64)]) -> Result<(), CopyError> {
-        if self.unanswered.pop_front() != Some(upto) {
-            return Err(CopyError::Protocol("it answered a listing that it was not given".to_owned()));
-        }
-        let unanswered = self.listed.split_off(&upto);
-        let mut answered = std::mem::replace(&mut self.listed, unanswered);
+        let mut answered = self.listings.answer(upto)?;
         for &(first, count) in files {
             for (entry, listed) in taken_out(&mut answered, first, first.saturating_add(count).min(upto)) {
                 if let Some(listed) = self.unasked.want(entry, listed) {
@@ -141,7 +136,7 @@ impl Giving<'_> {
     fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
         for &(first, count) in files {
             let end = first.saturating_add(count);
-            let mut files = taken_out(&mut self.listed, first, end);
+            let mut files = self.listings.take_out(first, end);
             // Of which it was to say later whether it wants them.
             let held = self.held.iter().filter(|(entry, _)| (first..end).contains(*entry));
             files.extend(held.map(|(entry, listed)| (*entry, listed.clone())));
@@ -149,33 +144,22 @@ impl Giving<'_> {
             // Of a large one it is told at once: it may be here by then, and wait for that.
             let (large, small): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, listed)| listed.is_ranged);
             let jobs = small.chunks(HASHED).chain(large.chunks(1)).map(<[_]>::to_vec);
-            self.to_hash.extend(jobs);
+            self.readers.hash(jobs);
         }
         self.hash_next()
     }
 
-    /// Has files hashed, by all readers but one: what is wanted is read beside that.
+    /// Has files hashed; of large ones that are in their place by now, or failed, nobody waits for it.
     fn hash_next(&mut self) -> Result<(), CopyError> {
-        while self.hashing < self.most_hashing
-            && let Some(files) = self.to_hash.pop_front()
-        {
-            // Of large files that are in their place by now, or failed, nobody waits for it.
-            if let [(entry, listed)] = &files[..]
-                && listed.is_ranged
-                && !self.held.contains_key(entry)
-                && !self.ranged.contains_key(entry)
-            {
-                continue;
-            }
-            self.hashing += 1;
-            self.give_job(Job::Hash(files))?;
-        }
-        Ok(())
+        let Self { readers, held, ranged, .. } = self;
+        readers.hash_next(|files| {
+            let is_forgotten = |entry| !held.contains_key(entry) && !ranged.contains_key(entry);
+            matches!(files, [(entry, listed)] if listed.is_ranged && is_forgotten(entry))
+        })
     }
 
     /// Tells hashes of files, or why there are none.
     pub(super) fn tell_contents(&mut self, hashes: Vec<(u64, Result<blake3::Hash, String>)>) -> Result<(), CopyError> {
-        self.hashing -= 1;
         let mut files = Vec::new();
         for (entry, outcome) in hashes {
             match outcome {
@@ -196,10 +180,4 @@ impl Giving<'_> {
         self.failed.remove(&entry);
         self.open.take_if(|(open, _)| *open == entry);
     }
-}
-
-/// Takes those out whose numbers are from `first` on, before `end`.
-fn taken_out(files: &mut BTreeMap<u64, Listed>, first: u64, end: u64) -> Vec<(u64, Listed)> {
-    let entries: Vec<u64> = files.range(first.min(end)..end).map(|(&entry, _)| entry).collect();
-    entries.into_iter().filter_map(|entry| Some((entry, files.remove(&entry)?))).collect()
 }

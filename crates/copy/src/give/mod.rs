@@ -5,20 +5,22 @@ mod early;
 mod headway;
 mod heard;
 mod lister;
+mod listings;
 mod reader;
+mod readers;
 mod sending;
 mod stored;
 mod unasked;
+mod under_way;
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use visapult_objects::{cut, escaped};
-use visapult_ripp_net::{Flow, Mode, Outgoing, Session};
+use visapult_ripp_net::{Mode, Session};
 
 use self::ahead::Ahead;
 use self::early::Early;
@@ -26,8 +28,10 @@ pub(crate) use self::early::MOST_EARLY;
 use self::headway::Headway;
 use self::lister::{Listed, Listing, Told};
 pub(crate) use self::lister::{Lister, is_ranged};
-use self::reader::{Job, Read};
+use self::listings::{Listings, Next};
+use self::readers::Readers;
 use self::unasked::Unasked;
+use self::under_way::UnderWay;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
 use crate::report::{Event, Moved, Tally};
@@ -37,12 +41,6 @@ use crate::words::{MOST_WHY, Word};
 /// Name of the flow that content travels in, and of that of listings.
 const CONTENT: &str = "content";
 const LISTINGS: &str = "listings";
-/// Listings that the other end has not answered, at most.
-const MOST_LISTINGS: usize = 4;
-/// Threads that read small files: most of their time is spent waiting for a disk.
-const READERS: usize = 4;
-/// And where a store is read, which takes its time for each request.
-const STORED_READERS: usize = 12;
 const IDLE: Duration = Duration::from_millis(50);
 /// Bytes of the names of arrays that are told: notes are short.
 const MOST_NAMES: usize = 8 << 10;
@@ -56,35 +54,6 @@ enum Task {
     Whole(u64, Listed),
     /// Ranges of a file, from the first to before the second.
     Ranges(u64, u64, u64),
-}
-
-/// An object on its way.
-#[derive(Debug)]
-struct UnderWay {
-    object: Outgoing,
-    bytes: u64,
-    what: What,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Listing,
-    /// Files that were asked for.
-    Bundle,
-    /// Files that were not, from this one on.
-    Unasked(u64),
-    /// This range of this file.
-    Range {
-        entry: u64,
-        index: u64,
-    },
-}
-
-impl UnderWay {
-    /// The file that it is a range of, and which.
-    const fn range_of(&self) -> Option<(u64, u64)> {
-        if let What::Range { entry, index } = self.what { Some((entry, index)) } else { None }
-    }
 }
 
 /// When something is offered.
@@ -115,47 +84,24 @@ pub(crate) fn give(
         let arrays = Some(names).filter(|names| names.iter().map(String::len).sum::<usize>() <= MOST_NAMES);
         session.note(&Word::Group { arrays }.to_text())
     });
-    let (jobs, jobs_out) = channel();
-    let (read_in, read) = channel();
-    let jobs_out = Mutex::new(jobs_out);
-    let over = AtomicBool::new(false);
     let read_time = Arc::new(ReadTime::default());
-    let readers = if stores.is_empty() { READERS } else { STORED_READERS };
     thread::scope(|scope| {
-        for _ in 0..readers {
-            let read_in = read_in.clone();
-            let (jobs_out, over, read_time) = (&jobs_out, &over, Arc::clone(&read_time));
-            scope.spawn(move || reader::run(jobs_out, &read_in, &read_time, over));
-        }
         let mut giving = Giving {
             session,
             stop,
             watch,
-            listings,
-            content,
-            told: Some(told),
-            jobs,
-            read,
-            entries: 0,
-            lists: 0,
-            unanswered: VecDeque::new(),
-            listed: BTreeMap::new(),
+            listings: Listings::new(listings, told),
+            readers: Readers::start(scope, !stores.is_empty(), &read_time),
+            under_way: UnderWay::new(content),
+            tasks: VecDeque::new(),
             held: HashMap::new(),
             ranged: HashMap::new(),
             failed: HashSet::new(),
+            open: None,
             early: Early::new(begin),
             unasked: Unasked::new(begin),
-            tasks: VecDeque::new(),
-            open: None,
-            reading: 0,
-            reading_ranges: 0,
-            to_hash: VecDeque::new(),
-            hashing: 0,
-            most_hashing: readers - 1,
-            under_way: Vec::new(),
-            delivered: 0,
             ahead: Ahead::of(session.rate(), !stores.is_empty()),
-            headway: Headway::new(Arc::clone(&read_time)),
+            headway: Headway::new(read_time),
             tally: Tally::default(),
             is_finished: false,
             nodes: Vec::new(),
@@ -166,8 +112,13 @@ pub(crate) fn give(
             (Some(refusal), CopyError::Session(_)) => refusal,
             (_, cause) => cause,
         });
-        *given = Moved { tally: giving.tally, arrived: giving.arrived(), nodes: std::mem::take(&mut giving.nodes) };
-        over.store(true, Ordering::Relaxed);
+        *given = Moved {
+            tally: giving.tally,
+            arrived: giving.under_way.arrived(),
+            nodes: std::mem::take(&mut giving.nodes),
+        };
+        // The readers end: what they are at is needless now.
+        drop(giving);
         stores.iter().for_each(|store| store.close());
         outcome
     })
@@ -177,42 +128,21 @@ struct Giving<'a> {
     session: &'a Session,
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(Event),
-    listings: Flow,
-    content: Flow,
-    /// None once all is listed.
-    told: Option<Receiver<Told>>,
-    jobs: Sender<Job>,
-    read: Receiver<Read>,
-    /// Entries and listings so far.
-    entries: u64,
-    lists: u64,
-    /// Where listings end that have not been answered.
-    unanswered: VecDeque<u64>,
-    /// Files of those.
-    listed: BTreeMap<u64, Listed>,
-    /// Those of which the other end says later whether it wants them.
+    listings: Listings,
+    readers: Readers,
+    under_way: UnderWay,
+    tasks: VecDeque<Task>,
+    /// Files of which the other end says later whether it wants them.
     held: HashMap<u64, Listed>,
     /// Files that are wanted in ranges.
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
     failed: HashSet<u64>,
+    /// The one that ranges were sent of last.
+    open: Option<(u64, Arc<SourceFile>)>,
     /// What is offered before it is asked for: ranges, and bundles.
     early: Early,
     unasked: Unasked,
-    tasks: VecDeque<Task>,
-    /// The file that ranges were sent of last.
-    open: Option<(u64, Arc<SourceFile>)>,
-    /// Bytes that are being read.
-    reading: u64,
-    /// Ranges of a store among them.
-    reading_ranges: usize,
-    /// Files that are to be hashed, as one reads them; such jobs that readers have, and how many of them at most.
-    to_hash: VecDeque<Vec<(u64, Listed)>>,
-    hashing: usize,
-    most_hashing: usize,
-    under_way: Vec<UnderWay>,
-    /// Bytes of content in objects that are over.
-    delivered: u64,
     ahead: Ahead,
     headway: Headway,
     /// What the other end counted.
@@ -224,7 +154,7 @@ struct Giving<'a> {
 impl Giving<'_> {
     fn run(&mut self) -> Result<(), CopyError> {
         // The other end has nothing to say before it is told something.
-        if let Some(Ok(first)) = self.told.as_ref().map(|told| told.recv_timeout(IDLE)) {
+        if let Some(first) = self.listings.first(IDLE) {
             self.on_told(first)?;
         }
         loop {
@@ -238,7 +168,7 @@ impl Giving<'_> {
             }
             self.list()?;
             self.offer()?;
-            self.settle()?;
+            self.settle();
             if self.headway.is_due() {
                 self.tell();
             }
@@ -251,15 +181,11 @@ impl Giving<'_> {
 
     /// Offers listings as long as the other end keeps up with them.
     fn list(&mut self) -> Result<(), CopyError> {
-        while self.unanswered.len() < MOST_LISTINGS && !self.is_far_ahead() {
-            let Some(told) = &self.told else { return Ok(()) };
-            match told.try_recv() {
-                Ok(told) => self.on_told(told)?,
-                Err(TryRecvError::Empty) => return Ok(()),
-                Err(TryRecvError::Disconnected) => {
-                    self.told = None;
-                    self.say(&Word::Listed { entries: self.entries })?;
-                }
+        while !self.is_far_ahead() {
+            match self.listings.next() {
+                Next::Told(told) => self.on_told(told)?,
+                Next::Nothing => break,
+                Next::All(entries) => self.say(&Word::Listed { entries })?,
             }
         }
         Ok(())
@@ -295,15 +221,9 @@ impl Giving<'_> {
         if is_first && listing.bytes.len() as u64 <= MOST_FIRST_LISTING {
             self.say(&Word::Listing { bytes: escaped(&listing.bytes) })?;
         }
-        let object = self.listings.send(&format!("l {}", self.lists), Arc::new(listing.bytes))?;
-        self.under_way.push(UnderWay { object, bytes: 0, what: What::Listing });
-        self.lists += 1;
-        self.entries = listing.first + listing.entries;
-        self.unanswered.push_back(self.entries);
-        if is_first {
-            self.offer_early(&listing.files)?;
-        }
-        self.listed.extend(listing.files);
-        Ok(())
+        let early = is_first.then(|| Early::of(&listing.files)).flatten();
+        let object = self.listings.send(listing)?;
+        self.under_way.add_listing(object);
+        if is_first { self.offer_early(early) } else { Ok(()) }
     }
 }

@@ -5,38 +5,28 @@ use std::sync::Arc;
 use visapult_objects::cut;
 
 use super::lister::Listed;
-use super::reader::{Bundle, Job, Read, open};
-use super::{Giving, Task, UnderWay, What};
+use super::reader::{Bundle, Read, open};
+use super::under_way::What;
+use super::{Giving, Task};
 use crate::bundle::{BUNDLE, FULL_BYTES, FULL_FILES};
 use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
 use crate::source::{RangeMemory, RangeSource, SourceFile};
 use crate::words::{MOST_WHY, Word};
 
-/// Objects under way at most.
-const MOST_OBJECTS: usize = 4096;
-
 impl Giving<'_> {
     /// Offers what is wanted, as far ahead of what has arrived as the path needs it.
     pub(super) fn offer(&mut self) -> Result<(), CopyError> {
-        while let Ok(read) = self.read.try_recv() {
-            let bundle = match read {
-                Read::Bundle(bundle) => bundle,
-                Read::Hashes(hashes) => {
-                    self.tell_contents(hashes)?;
-                    continue;
-                }
-                Read::Range { name, range, content } => {
-                    self.on_read_range(&name, range, content)?;
-                    continue;
-                }
-            };
-            self.offer_bundle(bundle)?;
+        while let Some(read) = self.readers.take() {
+            match read {
+                Read::Bundle(bundle) => self.offer_bundle(bundle)?,
+                Read::Hashes(hashes) => self.tell_contents(hashes)?,
+                Read::Range { name, range, content } => self.on_read_range(&name, range, content)?,
+            }
         }
         let most = self.ahead.bytes(&self.session.statistics());
-        let asked = self.under_way.iter().filter(|one| !self.is_unasked(one));
-        let mut ahead = self.reading + asked.map(|one| one.bytes - one.object.arrived().min(one.bytes)).sum::<u64>();
-        while ahead < most && self.under_way.len() < MOST_OBJECTS {
+        let mut ahead = self.readers.bytes() + self.under_way.left(|what| !self.is_unasked(what));
+        while ahead < most && !self.under_way.is_full() {
             match self.tasks.pop_front() {
                 None => break,
                 Some(Task::Whole(entry, listed)) => ahead += self.read_bundle(entry, listed)?,
@@ -59,35 +49,34 @@ impl Giving<'_> {
     }
 
     /// Nobody has asked for it yet.
-    fn is_unasked(&self, one: &UnderWay) -> bool {
-        match one.what {
+    fn is_unasked(&self, what: What) -> bool {
+        match what {
             What::Unasked(first) => self.unasked.holds(first),
-            _ => self.early.holds(one.range_of()),
+            What::Range { entry, index } => self.early.holds((entry, index)),
+            What::Listing | What::Bundle => false,
         }
     }
 
     /// Has bundles read before they are asked for.
     fn read_unasked(&mut self) -> Result<(), CopyError> {
-        while let Some(files) = self.unasked.next(&self.listed, &self.unanswered) {
-            self.give_job(Job::Bundle { files, is_asked: false })?;
+        let (listed, unanswered) = self.listings.open();
+        while let Some(files) = self.unasked.next(listed, unanswered) {
+            self.readers.read_bundle(files, false)?;
         }
         Ok(())
     }
 
     /// Offers a bundle that was read, unless it is needless by now.
     fn offer_bundle(&mut self, bundle: Bundle) -> Result<(), CopyError> {
-        let Bundle { bytes: content, listed_bytes, first, is_asked } = bundle;
+        let Bundle { bytes: content, first, is_asked, .. } = bundle;
         let (name, what) = if is_asked {
-            self.reading -= listed_bytes.min(self.reading);
             (BUNDLE.to_owned(), What::Bundle)
         } else {
             let Some((name, is_asked)) = self.unasked.name(first) else { return Ok(()) };
             (name, if is_asked { What::Bundle } else { What::Unasked(first) })
         };
         let bytes = content.len() as u64;
-        let object = self.content.send(&name, Arc::new(content))?;
-        self.under_way.push(UnderWay { object, bytes, what });
-        Ok(())
+        Ok(self.under_way.offer(&name, Arc::new(content), bytes, what)?)
     }
 
     /// Has a bundle read that begins with this file; returns its bytes.
@@ -107,13 +96,8 @@ impl Giving<'_> {
                 None => break,
             }
         }
-        self.reading += bytes;
-        self.give_job(Job::Bundle { files: job, is_asked: true })?;
+        self.readers.read_bundle(job, true)?;
         Ok(bytes)
-    }
-
-    pub(super) fn give_job(&self, job: Job) -> Result<(), CopyError> {
-        self.jobs.send(job).map_err(|_| CopyError::Here("no thread reads files any more".to_owned()))
     }
 
     /// Offers one range of a file; returns its bytes.
@@ -143,11 +127,8 @@ impl Giving<'_> {
         let extents = file.extents(&range);
         let name = RangeName::of(entry, index, range.length, &extents).to_text();
         let bytes = extents.bytes();
-        let object = self.content.send(
-            &name,
-            Arc::new(RangeSource { file, range, extents, read_time: Arc::clone(&self.headway.read_time) }),
-        )?;
-        self.under_way.push(UnderWay { object, bytes, what: What::Range { entry, index } });
+        let source = RangeSource { file, range, extents, read_time: Arc::clone(&self.headway.read_time) };
+        self.under_way.offer(&name, Arc::new(source), bytes, What::Range { entry, index })?;
         Ok(bytes)
     }
 
@@ -156,18 +137,15 @@ impl Giving<'_> {
         let Some(range) = range(listed.size, index) else {
             return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
         };
-        self.reading += range.length;
-        self.reading_ranges += 1;
-        let name = RangeName::of(entry, index, range.length, &Extents::dense(range.length));
-        self.give_job(Job::Range { name, range, listed })?;
-        Ok(range.length)
+        let (bytes, name) = (range.length, RangeName::of(entry, index, range.length, &Extents::dense(range.length)));
+        self.readers.read_range(name, range, listed)?;
+        Ok(bytes)
     }
 
     /// A store that gives no parts is read from its beginning to its end, by one.
     fn must_wait(&self, entry: u64) -> bool {
         let store = self.ranged.get(&entry).and_then(|listed| listed.root.store());
-        let is_read = self.reading_ranges + self.hashing > 0 || !self.to_hash.is_empty();
-        is_read && store.is_some_and(|store| !store.gives_parts())
+        self.readers.is_at_ranges() && store.is_some_and(|store| !store.gives_parts())
     }
 
     /// Offers a range of a store that was read.
@@ -177,17 +155,14 @@ impl Giving<'_> {
         range: Range,
         content: Result<Vec<u8>, String>,
     ) -> Result<(), CopyError> {
-        self.reading -= range.length.min(self.reading);
-        self.reading_ranges -= 1;
         if self.failed.contains(&name.entry) || !self.ranged.contains_key(&name.entry) {
             return Ok(());
         }
         match content {
             Ok(content) => {
-                let object = self.content.send(&name.to_text(), Arc::new(RangeMemory { content, range }))?;
-                let what = What::Range { entry: name.entry, index: name.range };
-                self.under_way.push(UnderWay { object, bytes: range.length, what });
-                Ok(())
+                let (bytes, what) = (range.length, What::Range { entry: name.entry, index: name.range });
+                let content = Arc::new(RangeMemory { content, range });
+                Ok(self.under_way.offer(&name.to_text(), content, bytes, what)?)
             }
             Err(why) => self.miss(name.entry, why).map(|_| ()),
         }
@@ -202,52 +177,26 @@ impl Giving<'_> {
     }
 
     /// Takes note of what is over. Whether a range was delivered or failed, the other end knows as well.
-    pub(super) fn settle(&mut self) -> Result<(), CopyError> {
-        let mut failed = Vec::new();
-        let mut unasked = Vec::new();
-        let mut delivered = 0;
-        self.under_way.retain(|one| {
-            if !one.object.is_over() {
-                return true;
-            }
-            let outcome = one.object.wait();
-            delivered += if outcome.is_ok() { one.bytes } else { 0 };
-            match (outcome, one.what) {
-                (outcome, What::Unasked(first)) => unasked.push((first, outcome.is_ok())),
-                (Ok(_), _) => {}
+    pub(super) fn settle(&mut self) {
+        for (what, outcome) in self.under_way.settled() {
+            match (outcome, what) {
+                (outcome, What::Unasked(first)) => self.send_otherwise(|unasked| unasked.over(first, outcome.is_ok())),
+                (Ok(()), _) => {}
                 // Nobody had asked for it.
                 (Err(_), What::Range { entry, index }) if self.early.forget((entry, index)) => {}
-                (Err(_), What::Range { entry, .. }) => failed.push(entry),
+                (Err(_), What::Range { entry, .. }) => {
+                    if self.failed.insert(entry) {
+                        self.give_up(entry);
+                    }
+                }
                 (Err(cause), What::Listing | What::Bundle) => tracing::debug!("an object was not delivered: {cause}"),
             }
-            false
-        });
-        self.delivered += delivered;
-        for (first, is_delivered) in unasked {
-            self.send_otherwise(|unasked| unasked.over(first, is_delivered));
         }
-        for entry in failed {
-            if self.failed.insert(entry) {
-                self.give_up(entry);
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn arrived(&self) -> u64 {
-        self.delivered
-            + self
-                .under_way
-                .iter()
-                .filter(|one| one.bytes > 0)
-                .map(|one| one.object.arrived().min(one.bytes))
-                .sum::<u64>()
     }
 
     /// Sends nothing more of a file.
     pub(super) fn give_up(&mut self, entry: u64) {
         self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
-        let of_it = |one: &&UnderWay| one.range_of().is_some_and(|(of, _)| of == entry);
-        self.under_way.iter().filter(of_it).for_each(|one| one.object.cancel());
+        self.under_way.cancel(entry);
     }
 }

@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::Begin;
 use super::lister::Listed;
-use super::{Begin, READERS};
+use super::readers::THREADS;
 use crate::bundle::{BUNDLE, FULL_BYTES, FULL_FILES, MOST_BUNDLE, MOST_UNASKED, MOST_UNASKED_BYTES, UnaskedName};
 
 /// What a file takes in a bundle beside its content, about.
@@ -54,7 +55,7 @@ impl Unasked {
         let open = || self.bundles.values().filter(|bundle| !bundle.is_answered);
         let reading = self.bundles.values().filter(|bundle| bundle.state == State::Reading).count();
         let bytes: u64 = open().map(|bundle| bundle.bytes).sum();
-        let is_room = reading < READERS && open().count() < MOST_UNASKED && bytes + MOST_BUNDLE <= MOST_UNASKED_BYTES;
+        let is_room = reading < THREADS && open().count() < MOST_UNASKED && bytes + MOST_BUNDLE <= MOST_UNASKED_BYTES;
         if !self.is_on || !is_room {
             return None;
         }
@@ -213,7 +214,7 @@ mod tests {
         assert!(Unasked::new(Begin::WhenAsked).next(&files, &unanswered).is_none());
         let many = listed(0..100_000, &[], &[]);
         let mut unasked = Unasked::new(Begin::AtOnce);
-        let (mut next, end) = (|| unasked.next(&many, &VecDeque::from([100_000])), READERS);
+        let (mut next, end) = (|| unasked.next(&many, &VecDeque::from([100_000])), THREADS);
         assert_eq!(next().map(|files| files.len()), Some(FULL_FILES));
         assert_eq!((1..).take_while(|_| next().is_some()).count() + 1, end, "no more than are read at one time");
     }
