@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use visapult_ripp_net::{Delivery, MemorySink, NoMemory, ObjectError, Sink};
@@ -77,6 +78,9 @@ pub(super) struct Assembly {
     expected: HashSet<Key>,
     under_way: HashSet<Key>,
     stale: Vec<Stale>,
+    /// All that is to come, and what has until now.
+    whole: u64,
+    arrived: Arc<AtomicU64>,
     bytes: u64,
     fresh: u64,
     /// Ranks of which something has come.
@@ -103,11 +107,15 @@ impl Assembly {
         };
         let fields: BTreeMap<_, _> = fields.iter().map(&mut buffers).collect::<Result<_, NoMemory>>()?;
         let expected = fields.keys().flat_map(|&field| table.pairs().map(move |(rank, pe)| Key { rank, field, pe }));
+        let expected: HashSet<Key> = expected.collect();
+        let bytes_of_key = |key: &Key| table.piece(key.rank, key.pe).map_or(0, |piece| bytes_of(&piece));
         Ok(Self {
             step,
             time: None,
             table: Arc::clone(table),
-            expected: expected.collect(),
+            whole: expected.iter().map(bytes_of_key).sum(),
+            arrived: Arc::default(),
+            expected,
             fields,
             under_way: HashSet::new(),
             stale: Vec::new(),
@@ -143,15 +151,17 @@ impl Assembly {
         self.time = self.time.or(name.time.filter(|time| time.is_finite()));
         let buffer = &self.fields[&name.field][name.pe - self.table.own.start];
         let sink = PieceSink::new(&piece, &buffer.stored, Arc::clone(&buffer.memory));
-        Ok(Arc::new(sink.stamped(Stamp::of(Stage::Receive, name.pe, self.step))))
+        let piece = sink.stamped(Stamp::of(Stage::Receive, name.pe, self.step));
+        Ok(Arc::new(Counted { piece, arrived: Arc::clone(&self.arrived) }))
     }
 
-    /// A piece has come, as far as it ever will.
-    pub(super) fn finish(&mut self, rank: usize, name: &PieceName, delivery: Result<Delivery, ObjectError>) {
+    /// A piece has come, as far as it ever will. Returns how many bytes of it have.
+    pub(super) fn finish(&mut self, rank: usize, name: &PieceName, delivery: Result<Delivery, ObjectError>) -> u64 {
         let key = Key::of(rank, name);
         if !self.under_way.remove(&key) {
-            return;
+            return 0;
         }
+        let before = self.fresh;
         match delivery {
             Ok(delivery) => {
                 let missing: u64 = delivery.holes.iter().map(|(start, end)| end - start).sum();
@@ -159,6 +169,7 @@ impl Assembly {
             }
             Err(_) => self.lose(key),
         }
+        self.fresh - before
     }
 
     /// Nothing of this step will come from `rank` any more.
@@ -190,6 +201,16 @@ impl Assembly {
         if missing > 0 {
             self.stale.push(Stale { field, place: pe - self.table.own.start, piece, holes });
         }
+    }
+
+    /// Something of it is under way.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.under_way.is_empty()
+    }
+
+    /// Bytes that are still to come.
+    pub(super) fn left(&self) -> u64 {
+        self.whole - self.arrived.load(Ordering::Relaxed).max(self.bytes).min(self.whole)
     }
 
     /// All that will come has come.
@@ -231,6 +252,23 @@ impl Assembly {
             part.map_or(Some(last.step), |part| part.step)
         };
         absent.map(|rank| MissingPart { rank, step: before(rank) }).collect()
+    }
+}
+
+/// A piece being received, whose bytes are counted as they come.
+struct Counted {
+    piece: PieceSink,
+    arrived: Arc<AtomicU64>,
+}
+
+impl Sink for Counted {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.arrived.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.piece.write_at(offset, bytes)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.piece.read_at(offset, into)
     }
 }
 
@@ -282,9 +320,12 @@ mod tests {
         for (rank, pe) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let length = table().piece(rank, pe).unwrap().volume() * 4;
             let sink = assembly.place(rank, &name(pe), length as u64).unwrap();
+            let left = assembly.left();
             sink.write_at(0, &value.to_le_bytes().repeat(length / 4)).unwrap();
-            assembly.finish(rank, &name(pe), whole());
+            assert_eq!(assembly.left() + length as u64, left);
+            assert_eq!(assembly.finish(rank, &name(pe), whole()), length as u64);
         }
+        assert_eq!(assembly.left(), 0);
         assert!(assembly.is_over());
         assembly.into_received(&[]).unwrap()
     }

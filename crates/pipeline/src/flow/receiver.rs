@@ -11,6 +11,7 @@ use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
 use super::PIECES;
+use super::assembly::Assembly;
 use super::door::Troubles;
 use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_step, note};
 use super::options::FlowOptions;
@@ -130,7 +131,7 @@ impl Receiver {
                     rank.ok_or("it offers pieces before it has said what it publishes")?;
                     held.push(offer);
                 }
-                Ok(None) => self.let_go_of_who_waits(),
+                Ok(None) => self.on_pause(),
                 Err(cause) => {
                     // What had arrived before it ended counts.
                     rank.iter().for_each(|rank| self.finish(*rank, &mut under_way));
@@ -152,9 +153,10 @@ impl Receiver {
         Ok(())
     }
 
-    /// Ranks that wait for others that do not come go on.
-    fn let_go_of_who_waits(&self) {
+    /// Nothing was said for a moment. Ranks that wait for others that do not come go on; what is under way may be nearly through.
+    fn on_pause(&self) {
         let mut state = self.lock();
+        state.ask_ahead();
         if state.let_go_of_who_waits(Instant::now()) && !state.is_hand() {
             let missing = state.missing().unwrap_or_else(|| "another process of the back end is not ready".to_owned());
             tracing::warn!(
@@ -250,6 +252,7 @@ impl Receiver {
         };
         if place.is_ok() {
             state.links[rank].is_late = false;
+            state.carrying.begin(Instant::now());
         }
         state.progressed = Some(Instant::now());
         drop(state);
@@ -268,16 +271,19 @@ impl Receiver {
         let (over, rest) = std::mem::take(under_way).into_iter().partition(|(incoming, _)| incoming.is_over());
         *under_way = rest;
         let over: Vec<(Incoming, PieceName)> = over;
+        let mut arrived = 0;
         for (incoming, name) in over {
             if let Some(assembly) = state.assemblies.get_mut(&name.step) {
                 let delivery = incoming.wait();
                 let is_broken = delivery.is_err() && self.options.mode == Mode::Reliable;
-                assembly.finish(rank, &name, delivery);
+                arrived += assembly.finish(rank, &name, delivery);
                 if is_broken {
                     assembly.abandon(rank);
                 }
             }
         }
+        let is_last = !state.assemblies.values().any(Assembly::is_under_way);
+        state.carrying.on_arrival(arrived, is_last, Instant::now());
         state.progressed = Some(Instant::now());
         state.keep_finished(self.options.history_bytes);
         state.ask_ahead();

@@ -3,6 +3,7 @@
 mod alike;
 mod asking;
 mod behind;
+mod carrying;
 mod gathering;
 mod join;
 mod pace;
@@ -26,6 +27,7 @@ use super::steering_coordinator::Coordinator;
 use crate::crew::Crew;
 use alike::Alike;
 pub(super) use behind::Apart;
+use carrying::Carrying;
 use gathering::Gathering;
 pub(super) use join::join;
 use pace::{MOST_LEAD, Pace};
@@ -58,6 +60,7 @@ pub(super) struct State {
     pub(super) next: StepIndex,
     /// How far ahead.
     pub(super) pace: Pace,
+    pub(super) carrying: Carrying,
     /// Steps that will not come, and why.
     pub(super) refused: BTreeMap<StepIndex, String>,
     /// Why nothing more comes at present.
@@ -259,6 +262,11 @@ impl State {
         self.present().map(Link::on_the_way).max().unwrap_or(0)
     }
 
+    /// The longest round trip to a rank, in seconds.
+    pub(super) fn rtt_s(&self) -> f64 {
+        self.present().map(Link::rtt_s).fold(0.0, f64::max)
+    }
+
     /// A step begins to come; the error says why it cannot.
     pub(super) fn assembly(&mut self, step: StepIndex) -> Result<&mut Assembly, String> {
         let unasked = || format!("step {step} was not asked for");
@@ -353,8 +361,7 @@ impl State {
             statistics.bytes += received.fresh_bytes;
             statistics.fresh += received.fresh();
         }
-        let rtt_s = self.present().map(Link::rtt_s).fold(0.0, f64::max);
-        self.pace.on_step(bytes, rtt_s, self.on_the_way_now());
+        self.pace.on_step(bytes, self.rtt_s(), self.on_the_way_now());
     }
 
     pub(super) fn on_gone(&mut self, rank: usize, step: StepIndex, newest: StepIndex, why: Option<String>) {

@@ -3,7 +3,9 @@
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
+use super::super::assembly::Assembly;
 use super::super::messages::{FromBackEnd, Want, note};
+use super::pace::Pace;
 use super::{Link, State};
 
 impl State {
@@ -104,13 +106,22 @@ impl State {
         self.ask_paused(&fields);
         let lead = self.pace.lead();
         let most = self.pace.steps_with_lead(self.present().map(|link| link.rate.per_s()).fold(0.0, f64::max));
-        while self.asked.len().max(self.convoy.pending()) < most {
+        while self.asked.len().max(self.convoy.pending()) < most && self.is_nearly_through() {
             let Some(newest) = newest else { return };
             let first = (self.kept.is_empty() || self.run_begins) && self.asked.is_empty();
             let all_at_it = first && self.links.iter().all(|link| link.newest == Some(newest));
             let step = if all_at_it { newest } else { newest.saturating_add(lead) };
             self.ask(step.max(self.next), false, fields.clone());
         }
+    }
+
+    /// What was asked for has come, or will within the time that a further step needs to begin to: one that were asked for before would wait behind
+    /// it, and be old when it comes.
+    fn is_nearly_through(&self) -> bool {
+        let begun: u64 = self.assemblies.values().map(Assembly::left).sum();
+        let to_begin = self.asked.keys().filter(|step| !self.assemblies.contains_key(step)).count() as u64;
+        let left_s = self.carrying.time_of(begun + to_begin * self.pace.step_bytes());
+        left_s.is_none_or(|left_s| Pace::is_nearly_through(left_s, self.rtt_s()))
     }
 
     /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
@@ -138,5 +149,33 @@ impl State {
             let there = newest.filter(|_| self.asked.is_empty() && self.convoy.pending() == 0);
             self.ask(there.map_or(self.next, |newest| newest.max(self.next)), false, fields.to_vec());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::super::Carrying;
+    use super::*;
+
+    #[test]
+    fn while_a_step_takes_long_to_come_no_further_one_is_asked_for() {
+        let mut state = State::new(usize::MAX, None);
+        state.links = vec![Link::default(), Link::default()];
+        state.asked.insert(5, vec![0]);
+        assert!(state.is_nearly_through(), "nothing is known of the path");
+        let (bytes, began) = (1 << 20, Instant::now());
+        for (takes_s, is_nearly_through) in [(0.1, true), (2.0, false)] {
+            state.carrying = Carrying::default();
+            state.carrying.begin(began);
+            (1..=10).for_each(|step| {
+                state.carrying.on_arrival(bytes, false, began + Duration::from_secs_f64(takes_s) * step)
+            });
+            state.pace.on_step(bytes as usize, 0.0, 0);
+            assert_eq!(state.is_nearly_through(), is_nearly_through, "{takes_s} s");
+        }
+        state.asked.clear();
+        assert!(state.is_nearly_through(), "it has come");
     }
 }

@@ -13,6 +13,8 @@ const FIRST_AHEAD: usize = 4;
 /// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
 /// acceptance, data, the search for what was lost at its end, and the word that it has ended.
 const ROUND_TRIPS: f64 = 6.0;
+/// Time that busy machines need beside them, in seconds.
+const BESIDE_S: f64 = 0.25;
 /// Most steps that ranks may be ahead of what is asked of them.
 pub(super) const MOST_LEAD: StepIndex = 1024;
 
@@ -25,6 +27,8 @@ pub(in crate::flow) struct Pace {
     /// Steps that fill the path from question to answer.
     ahead: usize,
     most_ahead: usize,
+    /// Bytes of the last step.
+    step_bytes: u64,
     /// How far ahead of the newest step the next is asked for: ranks move on while the question is on its way.
     lead: StepIndex,
     /// Steps that ranks do while a word is on its way to them.
@@ -54,7 +58,7 @@ impl Pace {
         // Fewer would leave the path idle, more would only wait.
         let under_way = (steps_per_s * rtt_s * ROUND_TRIPS).ceil() as usize;
         self.ahead = (under_way + AHEAD.start()).min(*AHEAD.end());
-        self.received_per_s = steps_per_s;
+        (self.received_per_s, self.step_bytes) = (steps_per_s, step_bytes as u64);
         self.on_the_way = on_the_way;
     }
 
@@ -71,6 +75,16 @@ impl Pace {
     /// How far ahead of the newest step the next is asked for.
     pub(in crate::flow) fn lead(&self) -> StepIndex {
         self.lead.max(self.on_the_way)
+    }
+
+    /// Bytes of a step that has not begun to come.
+    pub(super) const fn step_bytes(&self) -> u64 {
+        self.step_bytes
+    }
+
+    /// What takes so long to come is nearly through: the next step that is asked for begins to come meanwhile.
+    pub(super) fn is_nearly_through(left_s: f64, rtt_s: f64) -> bool {
+        left_s <= ROUND_TRIPS * rtt_s + BESIDE_S
     }
 
     /// Steps that may be asked for and not have come.
