@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use visapult_ripp_net::units::bytes_for_people;
 use visapult_volume::StepIndex;
 
 use super::messages::{FlowError, check_step};
-use crate::memory;
 
 /// Steps whose memory is kept to be used again.
 const SPARE_STEPS: usize = 4;
@@ -100,7 +100,7 @@ impl Building {
 fn field_of(values: usize, fill: f32) -> Result<Arc<Vec<f32>>, FlowError> {
     let mut field = Vec::new();
     let bytes = (values as u64).saturating_mul(size_of::<f32>() as u64);
-    field.try_reserve_exact(values).map_err(|_| FlowError::Memory(memory::for_people(bytes)))?;
+    field.try_reserve_exact(values).map_err(|_| FlowError::Memory(bytes_for_people(bytes)))?;
     field.resize(values, fill);
     Ok(Arc::new(field))
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
 use visapult_trace::{Stage, is_on};
-use visapult_volume::{Box3, StepIndex};
+use visapult_volume::{Box3, StepIndex, stored_boxes};
 
 use super::PIECES;
 use super::building::Published;
@@ -24,7 +24,6 @@ use super::stamp::Stamp;
 use super::steering::Change;
 use super::steering_participant::Answer;
 use crate::lock::lock;
-use crate::split::stored_boxes;
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
 const MOST_WANTS: usize = 64;
