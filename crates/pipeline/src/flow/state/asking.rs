@@ -1,9 +1,9 @@
 //! Which steps of a running simulation are asked for, and how far ahead.
 
+use visapult_publish::messages::{FromBackEnd, Want, note};
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
-use super::super::messages::{FromBackEnd, Want, note};
 use super::{Link, State};
 
 impl State {

@@ -4,12 +4,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
+use visapult_publish::messages::Declaration;
 use visapult_ripp_net::units::bytes_for_people;
 use visapult_ripp_net::{Mode, Session};
 use visapult_volume::{Box3, FieldInfo, Grid, stored_boxes};
 
 use super::super::assembly::PieceTable;
-use super::super::messages::Declaration;
 use super::super::options::FlowOptions;
 use super::alike::Alike;
 use super::{Declared, Link, State};
