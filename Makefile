@@ -14,9 +14,9 @@ export RUST_BACKTRACE ?= 0
 
 BINARY := target/release/visapult
 SOURCE ?= demo:wave?n=128
-# What the Python package is made of: its own files, and the crates that copying and the pipeline need. Its stamp names their content, for other checkouts
+# What the Python package is made of: its own files, and the crates that copying and publishing need. Its stamp names their content, for other checkouts
 # put theirs into the same virtual environment.
-PYTHON_ROOMS := bindings/python $(addprefix crates/,comm copy objects pipeline render ripp ripp-net trace volume volume-io) Cargo.toml Cargo.lock
+PYTHON_ROOMS := bindings/python $(addprefix crates/,copy objects publish ripp ripp-net trace volume volume-io) Cargo.toml Cargo.lock
 PYTHON_PACKAGE := $(PYTHON)/package-$(shell find $(PYTHON_ROOMS) -type f -not -path '*/__pycache__/*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-12)
 PAGE_KERNELS := web/src/generated/page.ts
 WEB_SOURCES := $(shell find web/src web/index.html web/public web/*.ts web/*.json -type f -not -path '$(PAGE_KERNELS)' 2>/dev/null)

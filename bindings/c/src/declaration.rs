@@ -4,9 +4,8 @@
 
 use std::ffi::c_char;
 
-use visapult_pipeline::flow::{
-    Box3, Centering, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange, check_name,
-};
+use visapult_publish::messages::check_name;
+use visapult_publish::{Box3, Centering, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
 
 use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
 

@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use thiserror::Error;
-use visapult_pipeline::flow::FlowError;
+use visapult_publish::FlowError;
 
 /// It is done.
 pub const VISAPULT_OK: i32 = 0;

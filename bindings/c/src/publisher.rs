@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
-use visapult_pipeline::flow::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
+use visapult_publish::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
 use crate::declaration::{Declaration, lengths, scalar_type, type_name};
 use crate::failure::{Failure, borrow, code, object, optional, text, three};

@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use visapult_pipeline::flow::{Parameter, ParameterKind};
+use visapult_publish::{Parameter, ParameterKind};
 
 use crate::declaration::{Declaration, change, wrong};
 use crate::failure::{Failure, VISAPULT_OK, borrow, number, optional, text};

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyMemoryView};
-use visapult_pipeline::flow::{ScalarType, Strided};
+use visapult_publish::{ScalarType, Strided};
 
 use crate::failure::ArrayError;
 

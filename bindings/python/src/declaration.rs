@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
-use visapult_pipeline::flow::{
+use visapult_publish::{
     Box3, Centering, Delivery, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType,
     StepIndex, ValueRange,
 };

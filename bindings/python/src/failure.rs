@@ -5,7 +5,7 @@ use std::io;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOverflowError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
-use visapult_pipeline::flow::FlowError;
+use visapult_publish::FlowError;
 use visapult_ripp_net::{ControlError, SessionError};
 
 create_exception!(

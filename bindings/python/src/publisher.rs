@@ -6,9 +6,8 @@ use std::{mem, process, thread};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use visapult_pipeline::flow::{
-    self, FieldInfo, FlowError, Meeting, Parameter, ParameterKind, Pause, PublisherOptions, PublisherStatistics,
-    StepIndex,
+use visapult_publish::{
+    FieldInfo, FlowError, Meeting, Parameter, ParameterKind, Pause, PublisherOptions, PublisherStatistics, StepIndex,
 };
 
 use crate::array::Array;
@@ -68,7 +67,7 @@ struct State {
 
 /// What calls come down to.
 enum Ground {
-    On(Box<flow::Publisher>),
+    On(Box<visapult_publish::Publisher>),
     /// Nobody wants to see anything.
     Off,
     Closed(PublisherStatistics),
@@ -135,9 +134,9 @@ impl Publisher {
         let size = declared.block.size();
         let open = || -> Result<_, FlowError> {
             match Meeting::find(url, listen, host)? {
-                Some(meeting) => flow::Publisher::open(&meeting, declared).map(Some),
+                Some(meeting) => visapult_publish::Publisher::open(&meeting, declared).map(Some),
                 // What makes no sense is told though nobody looks.
-                None => flow::Publisher::check(declared).map(|()| None),
+                None => visapult_publish::Publisher::check(declared).map(|()| None),
             }
         };
         let publisher = py.detach(open).map_err(|cause| raised(&cause))?;
@@ -425,7 +424,7 @@ impl State {
     }
 
     fn hand_over(&mut self) -> Result<(), FlowError> {
-        self.publisher()?.map_or(Ok(()), flow::Publisher::hand_over)
+        self.publisher()?.map_or(Ok(()), visapult_publish::Publisher::hand_over)
     }
 
     /// Whether the latest step is under way to whoever is to have it.
@@ -448,7 +447,7 @@ impl State {
     }
 
     /// None where publishing is off.
-    fn publisher(&mut self) -> Result<Option<&mut flow::Publisher>, FlowError> {
+    fn publisher(&mut self) -> Result<Option<&mut visapult_publish::Publisher>, FlowError> {
         if self.is_over {
             return Err(FlowError::Usage("the publisher is closed: open another one".to_owned()));
         }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use thiserror::Error;
+use visapult_publish::FlowError;
 use visapult_render::VolumeError;
 use visapult_volume::{DecompositionError, StepIndex};
 use visapult_volume_io::SourceError;
-
-use crate::flow::FlowError;
 
 /// Why a step, an image or a back end cannot be had. Cheap to clone: one failure is told to every session that waits.
 #[derive(Clone, Debug, Error)]

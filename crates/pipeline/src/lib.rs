@@ -24,7 +24,6 @@ mod planner;
 mod predictions;
 mod render;
 mod session;
-mod split;
 mod stages;
 mod statistics;
 mod step_store;

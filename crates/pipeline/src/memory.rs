@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use visapult_ripp_net::units::prefixed;
+use visapult_ripp_net::units::bytes_for_people;
 use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level};
 
 use crate::error::PipelineError;
@@ -80,7 +80,7 @@ impl fmt::Display for ShownCoarser {
         let Self { source_name, level, is_stored, .. } = self;
         let means = if *is_stored { "" } else { ", means of the finer samples" };
         let [shown, finest] = self.sizes.map(|size| size.map(|edge| edge.to_string()).join(" x "));
-        let [needed, free] = [self.needed, self.free].map(for_people);
+        let [needed, free] = [self.needed, self.free].map(bytes_for_people);
         write!(
             f,
             "{source_name} is shown at level {level} ({shown}{means}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free"
@@ -114,17 +114,8 @@ fn too_large(info: &SourceInfo, needed: u64, free: u64, processes: usize) -> Pip
     let fits = levels.iter().position(|grid| step_bytes(grid.sample_count()) <= free);
     // One of a level that was named is counted from there.
     let level = fits.filter(|_| !names_level(&info.name)).map_or_else(|| "N".to_owned(), |level| level.to_string());
-    let (source_name, needed, free) = (info.name.clone(), for_people(needed), for_people(free));
+    let (source_name, needed, free) = (info.name.clone(), bytes_for_people(needed), bytes_for_people(free));
     PipelineError::TooLarge { source_name, needed, free, processes, level }
-}
-
-/// Bytes with two or three significant digits.
-pub(crate) fn for_people(bytes: u64) -> String {
-    match prefixed(bytes as f64) {
-        (number, "") => format!("{number:.0} bytes"),
-        (number, prefix) if number < 10.0 => format!("{number:.1} {prefix}B"),
-        (number, prefix) => format!("{number:.0} {prefix}B"),
-    }
 }
 
 /// The number after `name` in a table of KiB as the kernel writes them, in bytes.
@@ -253,10 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_told_as_people_say_them() {
+    fn a_step_takes_its_values_and_a_seventh_for_coarser_levels() {
         assert_eq!(step_bytes(8000 * 8000 * 8000), 2_340_571_428_571);
         assert_eq!(step_bytes(usize::MAX), u64::MAX / 7);
-        let told = [2_340_571_428_571, 23_400_000_000, 950_000, 12].map(for_people);
-        assert_eq!(told, ["2.3 TB", "23 GB", "950 kB", "12 bytes"]);
     }
 }

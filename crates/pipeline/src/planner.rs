@@ -12,10 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use visapult_render::{CodeBits, Form, Prediction};
-use visapult_ripp_net::units::prefixed;
+use visapult_ripp_net::units::{bytes_for_people, prefixed};
 
 use crate::choice::{COLOUR, ENOUGH_DB, SEGMENTS, Worth, best, described};
-use crate::memory::for_people;
 use crate::wire::{Plan, ProxyChoice, ProxyKind};
 
 /// Turns of the view from a keyframe, in degrees, that quality is predicted for.
@@ -255,7 +254,7 @@ fn reason(situation: &Situation, worths: &[Worth], form: Form, bytes: u64) -> St
         Some(rate) if bytes > situation.budget() => format!(", which take {:.0} s", bytes as f64 / rate),
         _ => String::new(),
     };
-    format!("{what}: {} for a goal of {goal_s:.1} s{late}; {link}", for_people(bytes))
+    format!("{what}: {} for a goal of {goal_s:.1} s{late}; {link}", bytes_for_people(bytes))
 }
 
 /// What is predicted to be seen, by how far the view turns.

@@ -11,7 +11,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use visapult_render::{Pyramid, TransferFunction, Volume};
 use visapult_trace::Stage;
-use visapult_volume::{Block, Box3, Decomposition, StepIndex, ValueRange, Values, level_count};
+use visapult_volume::{
+    Block, Box3, COARSEST_EDGE, Decomposition, StepIndex, ValueRange, Values, fitting_split, level_count, split,
+};
 use visapult_volume_io::{ReadRequest, Source, with_logarithms};
 
 use crate::crew::{Crew, CrewStep, counts_of, in_words, range_of};
@@ -22,7 +24,6 @@ use crate::glance::Glance;
 use crate::keyframes::Keyframes;
 use crate::lock::lock;
 use crate::memory;
-use crate::split::{COARSEST_EDGE, fitting_split, split};
 use crate::stages::at_pe;
 use crate::statistics::{Counts, FieldStatistics, count, union};
 

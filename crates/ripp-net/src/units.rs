@@ -1,4 +1,4 @@
-//! Rates, sizes, memory and transports as people write them, on the command line and in files, and the prefixes with which they read them.
+//! Rates, sizes, memory and transports as people write them, on the command line and in files, and numbers as they read them.
 
 use std::ops::RangeInclusive;
 
@@ -115,6 +115,16 @@ pub fn prefixed(value: f64) -> (f64, &'static str) {
     (value / scale, prefix)
 }
 
+/// Bytes with two or three significant digits: `2.3 TB`, `950 kB`, `12 bytes`.
+#[must_use]
+pub fn bytes_for_people(bytes: u64) -> String {
+    match prefixed(bytes as f64) {
+        (number, "") => format!("{number:.0} bytes"),
+        (number, prefix) if number < 10.0 => format!("{number:.1} {prefix}B"),
+        (number, prefix) => format!("{number:.0} {prefix}B"),
+    }
+}
+
 fn scaled<'a>(text: &'a str, units: &[(&str, f64)]) -> (&'a str, f64) {
     let found =
         units.iter().find_map(|(unit, scale)| text.strip_suffix(unit).map(|number| (number.trim_end(), *scale)));
@@ -179,6 +189,12 @@ mod tests {
         let told = [0.0, 999.0, 1e3, 999_999.0, 2.5e9, 3e12, 4e15].map(prefixed);
         let expected = [(0.0, ""), (999.0, ""), (1.0, "k"), (999.999, "k"), (2.5, "G"), (3.0, "T"), (4000.0, "T")];
         assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn bytes_are_told_as_people_say_them() {
+        let told = [2_340_571_428_571, 23_400_000_000, 950_000, 12].map(bytes_for_people);
+        assert_eq!(told, ["2.3 TB", "23 GB", "950 kB", "12 bytes"]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod field;
 mod grid;
 mod levels;
 mod single;
+mod split;
 mod step;
 mod values;
 
@@ -19,5 +20,6 @@ pub use field::{FieldInfo, ScalarType, ValueRange};
 pub use grid::{Centering, Grid, GridError};
 pub use levels::{coarsen_box, coarsened_size, halve, halve_plane, level_count};
 pub use single::single;
+pub use split::{COARSEST_EDGE, fitting_split, split, stored_boxes};
 pub use step::{StepIndex, StepSpan};
 pub use values::{SharedValues, Values};

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use visapult_publish::Action;
 use visapult_volume::StepIndex;
 
 use super::BackEnd;
 use crate::error::PipelineError;
-use crate::flow::{Action, FlowHandle, Look, SteeringView};
+use crate::flow::{FlowHandle, Look, SteeringView};
 use crate::wire::Freshness;
 
 impl BackEnd {

@@ -6,6 +6,7 @@ use std::thread;
 
 use rayon::ThreadPool;
 use visapult_comm::CommError;
+use visapult_publish::ClockOfBackEnd;
 use visapult_render::{
     Camera, CodeBits, KeyView, LevelCoding, SegmentKey, Subject, make_segments, scalar_slab_parts, visible_depths,
 };
@@ -19,7 +20,6 @@ use super::{Crew, POLL, TAG};
 use crate::back_end::rendering_threads;
 use crate::config::BackEndConfig;
 use crate::error::PipelineError;
-use crate::flow::ClockOfBackEnd;
 use crate::lock::lock;
 use crate::making::encode_own;
 use crate::statistics::count;

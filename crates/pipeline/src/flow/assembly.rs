@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use visapult_publish::Stamp;
+use visapult_publish::messages::PieceName;
+use visapult_publish::piece::PieceSink;
 use visapult_ripp_net::{Delivery, MemorySink, NoMemory, ObjectError, Sink};
 use visapult_trace::Stage;
 use visapult_volume::{Box3, StepIndex};
 
-use super::messages::PieceName;
-use super::piece::PieceSink;
 use super::received::{PeBuffer, ReceivedStep};
-use super::stamp::Stamp;
 use crate::wire::MissingPart;
 
 /// Bytes at a time in which values are filled in.

@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use visapult_publish::messages::{FromBackEnd, note};
 use visapult_ripp_net::Session;
 use visapult_volume::{StepIndex, StepSpan};
 
 use super::lag::{Arrivals, Lags, Relief};
-use super::messages::{FromBackEnd, note};
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::receiver::Receiver;

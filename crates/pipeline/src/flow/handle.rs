@@ -4,14 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use visapult_publish::{Action, FlowError, SteeringLog};
 use visapult_volume::StepIndex;
 
 use super::look::Look;
-use super::messages::FlowError;
 use super::receiver::Receiver;
 use super::state::{FlowStatistics, Link};
-use super::steering::{Action, SteeringView};
-use super::steering_log::SteeringLog;
+use super::steering_coordinator::SteeringView;
 use crate::wire::Freshness;
 
 /// What can be asked of a simulation whose flow is received.

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use visapult_publish::piece::Rows;
 use visapult_ripp_net::{MemorySink, Sink};
 use visapult_volume::{Box3, SharedValues, StepIndex};
 
-use super::piece::Rows;
 use crate::wire::{Freshness, MOST_PARTS, MissingPart};
 
 /// The values of a PE's box with its ghost layer.

@@ -5,15 +5,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_publish::messages::{FromBackEnd, FromPublisher, PieceName, check_step, note};
+use visapult_publish::piece::PIECES;
+use visapult_publish::{FlowError, Troubles};
 use visapult_ripp_net::{Arrival, ControlError, Incoming, Mode, Offer, Session, SessionError};
 use visapult_trace::now_ns;
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
 
-use super::PIECES;
 use super::assembly::Assembly;
-use super::door::Troubles;
-use super::messages::{FlowError, FromBackEnd, FromPublisher, PieceName, check_step, note};
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::state::{State, join};

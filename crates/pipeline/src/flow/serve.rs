@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use visapult_publish::messages::MOST_NAME;
+use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
-use super::messages::{FlowError, MOST_NAME};
-use super::publisher::{Delivery, Publisher, PublisherOptions};
 use crate::error::PipelineError;
 
 const POLL: Duration = Duration::from_millis(100);

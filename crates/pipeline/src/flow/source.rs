@@ -5,18 +5,17 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use visapult_publish::FlowError;
+use visapult_publish::dialling::{BACK_END, DIAL_AGAIN, FIELDS, PUBLISH, trust_of, url_name};
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Session, Token};
 use visapult_volume::{SharedValues, StepIndex, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
-use super::door::{PUBLISH, trust_of, url_name};
 use super::handle::FlowHandle;
 use super::look::Look;
-use super::messages::FlowError;
 use super::options::FlowOptions;
 use super::receiver::Receiver;
 use super::state::State;
-use super::{BACK_END, DIAL_AGAIN, FIELDS};
 use crate::crew::News;
 use crate::lock::unpoisoned;
 

@@ -12,17 +12,16 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
+use visapult_publish::messages::{Declaration, FromBackEnd, note};
+use visapult_publish::{Action, Troubles};
 use visapult_ripp_net::Session;
 use visapult_volume::{FieldInfo, Grid, StepIndex, StepSpan};
 
 use super::assembly::{Assembly, PieceTable};
 use super::crew::Convoy;
-use super::door::Troubles;
-use super::messages::{Declaration, FromBackEnd, note};
 use super::meter::Meter;
 use super::received::ReceivedStep;
 use super::spare::SpareMemory;
-use super::steering::Action;
 use super::steering_coordinator::Coordinator;
 use crate::crew::Crew;
 use alike::Alike;

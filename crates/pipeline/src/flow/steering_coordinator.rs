@@ -4,14 +4,37 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+use visapult_publish::messages::MOST_NAME;
+use visapult_publish::{Action, Commit, Logged, Parameter, Steer, SteeringLog};
 use visapult_volume::StepIndex;
-
-use super::messages::MOST_NAME;
-use super::steering::{Action, Commit, Logged, Parameter, RunState, Steer, SteeringView, check};
-use super::steering_log::SteeringLog;
 
 /// Entries of the log that are kept and shown.
 const MOST_LOG: usize = 20;
+
+/// What the simulation is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// It computes.
+    #[default]
+    Running,
+    /// It waits to be resumed.
+    Paused,
+    /// It has been asked to end.
+    Stopped,
+}
+
+/// What a page shows of steering.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SteeringView {
+    /// Parameters with their values now.
+    pub parameters: Vec<Parameter>,
+    /// What the simulation is doing.
+    pub state: RunState,
+    /// The latest actions, the newest last.
+    pub log: Vec<Logged>,
+}
 
 /// What was asked of a simulation, and what came of it.
 #[derive(Debug)]
@@ -83,7 +106,7 @@ impl Coordinator {
         at: StepIndex,
         asked: BTreeSet<usize>,
     ) -> Result<Steer, String> {
-        check(&self.view.parameters, &action)?;
+        action.check(&self.view.parameters)?;
         if action == Action::Step && self.view.state != RunState::Paused {
             return Err("the simulation is not paused: pause it, then go on step by step".to_owned());
         }
@@ -260,8 +283,13 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steering::tests::{parameters, set};
+    use visapult_publish::ParameterKind;
+
     use super::*;
+
+    fn set(name: &str, value: f64) -> Action {
+        Action::Set { name: name.to_owned(), value }
+    }
 
     /// Two ranks are asked for an action.
     fn asked(coordinator: &mut Coordinator, action: Action) -> u64 {
@@ -270,7 +298,15 @@ mod tests {
 
     fn coordinator() -> Coordinator {
         let mut coordinator = Coordinator::default();
-        coordinator.declare(parameters());
+        let strength = Parameter {
+            name: "strength".to_owned(),
+            unit: String::new(),
+            kind: ParameterKind::Number,
+            least: 0.0,
+            most: 10.0,
+            value: 1.0,
+        };
+        coordinator.declare(vec![strength]);
         coordinator
     }
 

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use visapult_render::{Form, Prediction};
+use visapult_ripp_net::units::bytes_for_people;
 
 use super::proxy::{Made, Maker, key_camera};
 use crate::choice::{ALIKE_DB, Worth, best, described, predicted};
 use crate::config::RenderProxy;
 use crate::error::PipelineError;
-use crate::memory::for_people;
 
 /// Why a proxy was chosen.
 #[derive(Clone, Debug, Serialize)]
@@ -64,7 +64,7 @@ fn too_small(budget: u64, worths: &[Worth]) -> PipelineError {
 }
 
 fn reason(chosen: &Worth, bytes: u64, budget: u64) -> String {
-    let [bytes, budget] = [bytes, budget].map(for_people);
+    let [bytes, budget] = [bytes, budget].map(bytes_for_people);
     let what = described(chosen.form);
     match chosen.psnr_db {
         Some(db) => format!(

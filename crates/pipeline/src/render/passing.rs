@@ -15,15 +15,15 @@ use visapult_render::{
     composite_places, composite_slabs, encode_level, fitted_key, image_of_patches, join_scalar_slabs, join_segments,
     make_segments, render_runs, runs, scalar_slab_parts, visible_depths, volume_of_bricks,
 };
-use visapult_volume::{Block, Box3, Decomposition, ValueRange, coarsened_size, level_count};
+use visapult_ripp_net::units::bytes_for_people;
+use visapult_volume::{Block, Box3, COARSEST_EDGE, Decomposition, ValueRange, coarsened_size, level_count, split};
 use visapult_volume_io::{ReadRequest, Source, SourceInfo};
 
 use super::FOR_FILES;
 use super::proxy::{Parts, Picture, check_brick_level, key_camera};
 use crate::config::{RenderConfig, RenderProxy};
 use crate::error::PipelineError;
-use crate::memory::{for_people, step_bytes, values};
-use crate::split::{COARSEST_EDGE, split};
+use crate::memory::{step_bytes, values};
 use crate::step_store::StepKey;
 
 /// Most blocks that a step is cut into.
@@ -121,7 +121,7 @@ impl<'a> Passing<'a> {
         check_brick_level(grid.size, level, levels)?;
         let needed = step_bytes(coarsened_size(grid.size, level).iter().product());
         if needed > self.memory {
-            let (needed, memory) = (for_people(needed), for_people(self.memory));
+            let (needed, memory) = (bytes_for_people(needed), bytes_for_people(self.memory));
             return Err(PipelineError::Option(format!(
                 "bricks of level {level} take {needed} where they are drawn, and --memory allows {memory}: choose a coarser level (--bricks-level)"
             )));
@@ -261,7 +261,7 @@ fn blocks_within(info: &SourceInfo, memory: u64) -> Result<Decomposition, Pipeli
     Err(PipelineError::Option(format!(
         "{} cannot be passed through within {}: --memory {} is the least",
         info.name,
-        for_people(memory),
-        for_people(HELD * least)
+        bytes_for_people(memory),
+        bytes_for_people(HELD * least)
     )))
 }

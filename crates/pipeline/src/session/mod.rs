@@ -16,12 +16,12 @@ use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Instant;
 
 use thiserror::Error;
+use visapult_publish::Action;
 use visapult_trace::{Span, Stage, begin, now_ns, record};
 
 use self::heading::Heading;
 use self::link::Link;
 use crate::back_end::BackEnd;
-use crate::flow::Action;
 use crate::lock::lock;
 use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, View};
 

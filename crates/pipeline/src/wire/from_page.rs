@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use visapult_publish::Action;
 use visapult_render::{Camera, TransferFunction};
 use visapult_volume::StepIndex;
 
 use super::lifelines::Events;
-use crate::flow::Action;
 
 /// Largest control message accepted from a page, in bytes.
 pub const MAX_CONTROL_BYTES: usize = 64 * 1024;

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, Publisher, PublisherOptions, Watch};
+use visapult_pipeline::flow::{FlowOptions, FlowSource, Watch};
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, Comm, Crew, Device, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
     TransferFunction, lend, lend_to, render,
 };
+use visapult_publish::{Delivery, Publisher, PublisherOptions};
 use visapult_render::{CodeBits, Quality};
 use visapult_ripp_net::Options;
 use visapult_volume::{Block, Box3, FieldInfo, Grid, ScalarType, StepIndex, StepSpan, ValueRange};

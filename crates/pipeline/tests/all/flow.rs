@@ -9,9 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{
-    Action, Delivery, FlowOptions, FlowSource, Parameter, ParameterKind, Publisher, PublisherOptions, RunState, Watch,
-};
+use visapult_pipeline::flow::{FlowOptions, FlowSource, RunState, Watch};
+use visapult_publish::{Action, Delivery, Parameter, ParameterKind, Publisher, PublisherOptions};
 use visapult_ripp_net::{Arrival, MemorySink, Offer, Options, Rate, Session, Trust};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};

@@ -7,9 +7,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use visapult_pipeline::flow::{
-    Box3, Delivery, FieldInfo, FlowOptions, FlowSource, Grid, Options, Publisher, PublisherOptions, RippUrl, ScalarType,
-};
+use visapult_pipeline::flow::{FlowOptions, FlowSource};
+use visapult_publish::{Box3, Delivery, FieldInfo, Grid, Options, Publisher, PublisherOptions, RippUrl, ScalarType};
 use visapult_ripp_net::{Identity, Token};
 
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use visapult_pipeline::StepKey;
-use visapult_pipeline::flow::{Action, Logged, Parameter, ParameterKind, RunState, SteeringView};
+use visapult_pipeline::flow::{RunState, SteeringView};
 use visapult_pipeline::wire::{
     Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
     MissingPart, Notice, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage,
     Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
+use visapult_publish::{Action, Logged, Parameter, ParameterKind};
 use visapult_render::{
     Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, PlaneDecoder, Pyramid, SegmentKey, SegmentTile,
     Still, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,

@@ -1,7 +1,8 @@
 //! What all ranks of a simulation declare alike, beside grid and fields: pictures do not depend on it, so it is said where they do not.
 
-use super::super::messages::Declaration;
-use super::super::steering::Parameter;
+use visapult_publish::Parameter;
+use visapult_publish::messages::Declaration;
+
 use super::State;
 
 /// What a rank has declared.
@@ -56,7 +57,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::steering::ParameterKind;
+    use visapult_publish::ParameterKind;
+
     use super::*;
 
     fn declared() -> Alike {

@@ -1,10 +1,10 @@
 //! Which steps of a running simulation are asked for, and how far ahead.
 
+use visapult_publish::messages::{FromBackEnd, Want, note};
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
 use super::super::assembly::Assembly;
-use super::super::messages::{FromBackEnd, Want, note};
 use super::pace::Pace;
 use super::{Link, State};
 

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use visapult_publish::messages::{FromBackEnd, Want, note};
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
-use super::super::messages::{FromBackEnd, Want, note};
 use super::super::options::FlowOptions;
 use super::{Link, State};
 
@@ -185,12 +185,12 @@ pub(super) fn let_go(session: &Session) {
 mod tests {
     use std::collections::BTreeSet;
 
+    use visapult_publish::Action;
+    use visapult_publish::messages::{Declaration, FromPublisher};
     use visapult_ripp_net::{Clients, Listener, ListenerOptions, Mode, Options, Trust};
     use visapult_volume::{FieldInfo, Grid, ScalarType};
 
-    use super::super::super::messages::{Declaration, FromPublisher};
     use super::super::super::receiver::Receiver;
-    use super::super::super::steering::Action;
     use super::super::join;
     use super::*;
 

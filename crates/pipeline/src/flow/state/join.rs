@@ -4,16 +4,16 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
+use visapult_publish::messages::Declaration;
+use visapult_ripp_net::units::bytes_for_people;
 use visapult_ripp_net::{Mode, Session};
-use visapult_volume::{Box3, FieldInfo, Grid};
+use visapult_volume::{Box3, FieldInfo, Grid, stored_boxes};
 
 use super::super::assembly::PieceTable;
-use super::super::messages::Declaration;
 use super::super::options::FlowOptions;
 use super::alike::Alike;
 use super::{Declared, Link, State};
 use crate::memory;
-use crate::split::stored_boxes;
 
 /// A rank has said what it publishes: it joins the others if it fits them. Returns its number.
 pub(in crate::flow) fn join(
@@ -131,7 +131,7 @@ fn check_memory(samples: usize, fields: usize, free: u64) -> Result<(), String> 
     if needed <= free {
         return Ok(());
     }
-    let [needed, free] = [needed, free].map(memory::for_people);
+    let [needed, free] = [needed, free].map(bytes_for_people);
     Err(format!("the back end needs {needed} for a step, and has {free}: start it with processes on more machines"))
 }
 

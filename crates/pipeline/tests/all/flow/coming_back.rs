@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{Delivery, FlowDoor, FlowOptions, FlowSource, Publisher, PublisherOptions};
+use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource};
+use visapult_publish::{Delivery, Publisher, PublisherOptions};
 use visapult_ripp_net::{Mode, RippUrl};
 use visapult_volume::{Box3, StepIndex};
 use visapult_volume_io::{ReadRequest, Source as _};

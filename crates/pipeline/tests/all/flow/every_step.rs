@@ -4,7 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{Delivery, FlowOptions, FlowSource, PublisherOptions};
+use visapult_pipeline::flow::{FlowOptions, FlowSource};
+use visapult_publish::{Delivery, PublisherOptions};
 use visapult_ripp_net::Options;
 use visapult_volume::{Box3, StepIndex};
 use visapult_volume_io::Source as _;

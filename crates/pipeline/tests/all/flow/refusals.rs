@@ -3,7 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_pipeline::flow::{FlowOptions, FlowSource, Publisher, PublisherOptions};
+use visapult_pipeline::flow::{FlowOptions, FlowSource};
+use visapult_publish::{Publisher, PublisherOptions};
 use visapult_ripp_net::{Options, Session, Trust};
 use visapult_volume::Box3;
 use visapult_volume_io::Source as _;

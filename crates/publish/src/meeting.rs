@@ -11,9 +11,9 @@ use visapult_ripp_net::{
 };
 use visapult_trace::Recording;
 
-use super::aloud::say;
-use super::messages::FlowError;
-use super::publisher::{Publisher, PublisherOptions};
+use crate::aloud::say;
+use crate::error::FlowError;
+use crate::publisher::{Publisher, PublisherOptions};
 
 /// Names the back end to publish to, where the program names none.
 pub const URL_VARIABLE: &str = "VISAPULT_URL";

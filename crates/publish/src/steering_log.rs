@@ -9,8 +9,8 @@ use std::thread::{self, JoinHandle};
 
 use visapult_volume::StepIndex;
 
-use super::messages::FlowError;
-use super::steering::{Action, Logged, Parameter, check};
+use crate::error::FlowError;
+use crate::steering::{Action, Logged, Parameter};
 
 /// Lines that may wait for a slow disk.
 const MOST_WAITING: usize = 1024;
@@ -21,14 +21,17 @@ const MOST_LINE: usize = 4096;
 
 /// Writes the log on a thread of its own: nobody waits for a disk. Dropping it waits until all is written.
 #[derive(Debug)]
-pub(super) struct SteeringLog {
+pub struct SteeringLog {
     lines: Option<SyncSender<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SteeringLog {
     /// Continues the log in `path`, or begins it.
-    pub(super) fn open(path: &Path) -> Result<Self, FlowError> {
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn open(path: &Path) -> Result<Self, FlowError> {
         let failed = |cause: std::io::Error| FlowError::Usage(format!("the steering log {}: {cause}", path.display()));
         let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
         let (lines, waiting) = sync_channel(MOST_WAITING);
@@ -38,7 +41,8 @@ impl SteeringLog {
         Ok(Self { lines: Some(lines), thread: Some(thread) })
     }
 
-    pub(super) fn write(&self, entry: &Logged) {
+    /// Writes an action of which it is known what came of it.
+    pub fn write(&self, entry: &Logged) {
         // Whoever has ended with a full disk has said so; a disk that is a thousand actions behind gets no more.
         if let (Some(lines), Ok(line)) = (&self.lines, serde_json::to_string(entry)) {
             let _ = lines.try_send(line + "\n");
@@ -65,7 +69,7 @@ fn write_lines(mut file: File, path: &Path, lines: &Receiver<String>) {
 }
 
 /// What a log has to be done again: changes and the end, each before its step. That somebody paused changes no value, and is left out.
-pub(super) fn read(path: &Path, parameters: &[Parameter]) -> Result<Vec<(StepIndex, Action)>, FlowError> {
+pub(crate) fn read(path: &Path, parameters: &[Parameter]) -> Result<Vec<(StepIndex, Action)>, FlowError> {
     let shown = path.display();
     let refuse = |why: String| FlowError::Usage(format!("the steering log {shown} cannot be done again: {why}"));
     let file = File::open(path).map_err(|cause| refuse(cause.to_string()))?;
@@ -101,7 +105,7 @@ fn replayed(line: &[u8], before: StepIndex, parameters: &[Parameter]) -> Result<
     if at < before {
         return Err(format!("step {at} comes after step {before}: this is the log of more than one run"));
     }
-    check(parameters, &entry.action)?;
+    entry.action.check(parameters)?;
     Ok(Some((at, entry.action)))
 }
 
@@ -109,8 +113,8 @@ fn replayed(line: &[u8], before: StepIndex, parameters: &[Parameter]) -> Result<
 mod tests {
     use std::fs;
 
-    use super::super::steering::tests::{parameters, set};
     use super::*;
+    use crate::steering::tests::{parameters, set};
 
     fn entry(action: Action, at: Option<StepIndex>) -> Logged {
         Logged { who: "page 3fA9".to_owned(), unix_s: 1.5, action, at, problem: None }

@@ -26,29 +26,29 @@ const HEEDED: [Signal; 7] = [
 ];
 
 /// Wakes the thread that waits.
-pub(super) struct Bell(EventFd);
+pub(crate) struct Bell(EventFd);
 
 impl Bell {
-    pub(super) fn new() -> Result<Self, Errno> {
+    pub(crate) fn new() -> Result<Self, Errno> {
         EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map(Self)
     }
 
     /// Whoever waits, or is about to, goes on.
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         // One that has rung so often that it takes no more is heard.
         let _ = self.0.write(1);
     }
 }
 
 /// While it lives, the signals that are heeded come to this thread while it waits, and not in between.
-pub(super) struct Heed {
+pub(crate) struct Heed {
     before: Option<SigSet>,
     /// Tells what is pending of those that the program has blocked itself.
     blocked: Option<SignalFd>,
 }
 
 impl Heed {
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let heeded: SigSet = HEEDED.into_iter().collect();
         let before = heeded.thread_swap_mask(SigmaskHow::SIG_BLOCK).ok();
         let is_blocked = |signal: &Signal| before.is_some_and(|before| before.contains(*signal));
@@ -59,7 +59,7 @@ impl Heed {
     }
 
     /// Waits until `bell` rings, for `limit` at most; where signals still matter, whether there is one.
-    pub(super) fn wait(&self, bell: &Bell, limit: Duration, signals_matter: bool) -> bool {
+    pub(crate) fn wait(&self, bell: &Bell, limit: Duration, signals_matter: bool) -> bool {
         let mut mask = SigSet::all();
         let is_let_in = |signal: &Signal| self.before.is_some_and(|before| !before.contains(*signal));
         HEEDED.into_iter().filter(is_let_in).for_each(|signal| mask.remove(signal));

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use visapult_pipeline::flow::{
+use visapult_publish::{
     Box3, Centering, Change, Delivery, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher,
     PublisherOptions, ScalarType, ValueRange,
 };

@@ -9,7 +9,7 @@ const NEVER: i64 = i64::MAX;
 
 /// The way of a piece as an event of `stage`; several threads may move its bytes.
 #[derive(Debug)]
-pub(super) struct Stamp {
+pub struct Stamp {
     stage: Stage,
     member: u32,
     step: u64,
@@ -20,7 +20,7 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// None while nothing is recorded.
-    pub(super) fn of(stage: Stage, member: usize, step: u64) -> Option<Self> {
+    pub fn of(stage: Stage, member: usize, step: u64) -> Option<Self> {
         let member = u32::try_from(member).unwrap_or(u32::MAX);
         is_on().then(|| Self {
             stage,
@@ -33,7 +33,7 @@ impl Stamp {
     }
 
     /// Some of its bytes move now.
-    pub(super) fn touch(&self, bytes: usize) {
+    pub(crate) fn touch(&self, bytes: usize) {
         let now = now_ns();
         self.first_ns.fetch_min(now, Ordering::Relaxed);
         self.last_ns.fetch_max(now, Ordering::Relaxed);

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
+use visapult_ripp_net::units::bytes_for_people;
 use visapult_volume::StepIndex;
 
-use super::messages::{FlowError, check_step};
-use crate::memory;
+use crate::error::FlowError;
+use crate::messages::check_step;
 
 /// Steps whose memory is kept to be used again.
 const SPARE_STEPS: usize = 4;
 
 /// A step that has been put.
 #[derive(Debug)]
-pub(super) struct Published {
-    pub(super) step: StepIndex,
-    pub(super) time: f64,
+pub(crate) struct Published {
+    pub(crate) step: StepIndex,
+    pub(crate) time: f64,
     /// By field; none where it was not put.
-    pub(super) fields: Vec<Option<Arc<Vec<f32>>>>,
+    pub(crate) fields: Vec<Option<Arc<Vec<f32>>>>,
 }
 
 /// Makes steps of as many fields, each of as many values, one at a time.
 #[derive(Debug)]
-pub(super) struct Building {
+pub(crate) struct Building {
     fields: usize,
     values: usize,
     begun: Option<Published>,
@@ -29,26 +30,26 @@ pub(super) struct Building {
 }
 
 impl Building {
-    pub(super) const fn new(fields: usize, values: usize) -> Self {
+    pub(crate) const fn new(fields: usize, values: usize) -> Self {
         Self { fields, values, begun: None, spare: Vec::new() }
     }
 
     /// Lets go of the step that has begun, if one has.
-    pub(super) fn abandon(&mut self) -> Option<StepIndex> {
+    pub(crate) fn abandon(&mut self) -> Option<StepIndex> {
         let begun = self.begun.take()?;
         self.take_back(&begun, None);
         Some(begun.step)
     }
 
     /// Begins a step; none has begun.
-    pub(super) fn begin(&mut self, step: StepIndex, time: f64) -> Result<(), FlowError> {
+    pub(crate) fn begin(&mut self, step: StepIndex, time: f64) -> Result<(), FlowError> {
         check_step(step).map_err(FlowError::Usage)?;
         self.begun = Some(Published { step, time, fields: vec![None; self.fields] });
         Ok(())
     }
 
-    /// Puts a field of the step that has begun, as [`Publisher::put`](super::Publisher::put) does.
-    pub(super) fn put<E>(
+    /// Puts a field of the step that has begun, as [`Publisher::put`](crate::Publisher::put) does.
+    pub(crate) fn put<E>(
         &mut self,
         field: usize,
         write: impl FnOnce(&mut [f32]) -> Result<(), E>,
@@ -71,13 +72,13 @@ impl Building {
         Ok(outcome)
     }
 
-    pub(super) fn end(&mut self) -> Result<Published, FlowError> {
+    pub(crate) fn end(&mut self) -> Result<Published, FlowError> {
         let begun = self.begun.take();
         begun.ok_or_else(|| FlowError::Usage("no step has begun: begin one before ending it".to_owned()))
     }
 
     /// Gives the fields that were not put the values of step `last`, or NaN.
-    pub(super) fn keep_last(&self, step: &mut Published, last: Option<&Published>) -> Result<(), FlowError> {
+    pub(crate) fn keep_last(&self, step: &mut Published, last: Option<&Published>) -> Result<(), FlowError> {
         for (field, values) in step.fields.iter_mut().enumerate().filter(|(_, values)| values.is_none()) {
             let before = last.and_then(|last| last.fields[field].clone());
             *values = Some(before.map_or_else(|| field_of(self.values, f32::NAN), Ok)?);
@@ -86,7 +87,7 @@ impl Building {
     }
 
     /// Takes back the memory of a step that is no longer the latest, but for what `newer` has kept of it.
-    pub(super) fn take_back(&mut self, old: &Published, newer: Option<&Published>) {
+    pub(crate) fn take_back(&mut self, old: &Published, newer: Option<&Published>) {
         let kept = |values: &Arc<Vec<f32>>| {
             newer.is_some_and(|newer| newer.fields.iter().flatten().any(|kept| Arc::ptr_eq(kept, values)))
         };
@@ -100,7 +101,7 @@ impl Building {
 fn field_of(values: usize, fill: f32) -> Result<Arc<Vec<f32>>, FlowError> {
     let mut field = Vec::new();
     let bytes = (values as u64).saturating_mul(size_of::<f32>() as u64);
-    field.try_reserve_exact(values).map_err(|_| FlowError::Memory(memory::for_people(bytes)))?;
+    field.try_reserve_exact(values).map_err(|_| FlowError::Memory(bytes_for_people(bytes)))?;
     field.resize(values, fill);
     Ok(Arc::new(field))
 }

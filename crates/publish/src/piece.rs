@@ -7,13 +7,16 @@ use std::sync::Arc;
 use visapult_ripp_net::{MemorySink, Sink, Source};
 use visapult_volume::Box3;
 
-use super::stamp::Stamp;
+use crate::stamp::Stamp;
+
+/// The transport's flow that pieces travel in.
+pub const PIECES: &str = "pieces";
 
 const VALUE: usize = size_of::<f32>();
 
 /// Where the bytes of a piece lie in a box that contains it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows {
+pub struct Rows {
     /// Bytes that follow each other in both.
     run: usize,
     runs: usize,
@@ -27,7 +30,7 @@ pub(super) struct Rows {
 
 impl Rows {
     /// `piece` lies inside `within`.
-    pub(super) fn new(piece: &Box3, within: &Box3) -> Self {
+    pub fn new(piece: &Box3, within: &Box3) -> Self {
         let ([nx, ny, nz], [wx, wy, _]) = (piece.size(), within.size());
         let [dx, dy, dz]: [usize; 3] = std::array::from_fn(|axis| piece.lo[axis] - within.lo[axis]);
         let (row, plane) = (wx * VALUE, wx * wy * VALUE);
@@ -41,12 +44,15 @@ impl Rows {
     }
 
     /// Bytes of the piece.
-    pub(super) const fn bytes(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.run * self.runs
     }
 
     /// Calls `each` with the place in the box, and the place in a buffer of `length` bytes that begins at `offset` of the piece.
-    pub(super) fn each(
+    ///
+    /// # Errors
+    /// If the buffer leaves the piece, or `each` says so.
+    pub fn each(
         &self,
         offset: u64,
         length: usize,
@@ -69,7 +75,7 @@ impl Rows {
 }
 
 /// A piece to be sent: read from the block that was published, again where it was lost.
-pub(super) struct PieceSource {
+pub(crate) struct PieceSource {
     rows: Rows,
     values: Arc<Vec<f32>>,
     stamp: Option<Stamp>,
@@ -77,7 +83,7 @@ pub(super) struct PieceSource {
 
 impl PieceSource {
     /// `values` are those of `block`, which contains `piece`.
-    pub(super) fn new(piece: &Box3, block: &Box3, values: Arc<Vec<f32>>, stamp: Option<Stamp>) -> Self {
+    pub(crate) fn new(piece: &Box3, block: &Box3, values: Arc<Vec<f32>>, stamp: Option<Stamp>) -> Self {
         Self { rows: Rows::new(piece, block), values, stamp }
     }
 }
@@ -101,7 +107,7 @@ impl Source for PieceSource {
 }
 
 /// A piece being received: every byte goes to its place in the PE's buffer at once.
-pub(super) struct PieceSink {
+pub struct PieceSink {
     rows: Rows,
     buffer: Arc<MemorySink>,
     stamp: Option<Stamp>,
@@ -109,12 +115,12 @@ pub(super) struct PieceSink {
 
 impl PieceSink {
     /// `buffer` holds `stored`, which contains `piece`.
-    pub(super) fn new(piece: &Box3, stored: &Box3, buffer: Arc<MemorySink>) -> Self {
+    pub fn new(piece: &Box3, stored: &Box3, buffer: Arc<MemorySink>) -> Self {
         Self { rows: Rows::new(piece, stored), buffer, stamp: None }
     }
 
     /// The same, with its way stamped.
-    pub(super) fn stamped(self, stamp: Option<Stamp>) -> Self {
+    pub fn stamped(self, stamp: Option<Stamp>) -> Self {
         Self { stamp, ..self }
     }
 }

@@ -1,26 +1,21 @@
 //! How back ends come to a rank: it waits for those that dial, or dials one and keeps trying.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Listener, Options, RippUrl, Session, Trust};
 
-use super::messages::{FlowError, MOST_DOORS};
-use super::shared::Shared;
-use super::subscriber::Subscriber;
-use super::{BACK_END, DIAL_AGAIN};
+use crate::dialling::{BACK_END, DIAL_AGAIN, PUBLISH, trust_of};
 use crate::lock::lock;
+use crate::messages::MOST_DOORS;
+use crate::shared::Shared;
+use crate::subscriber::Subscriber;
 
 const POLL: Duration = Duration::from_millis(100);
-/// Reasons that are told at most.
-const MOST_TROUBLES: usize = 16;
-/// What the session is for, as its request says.
-pub(super) const PUBLISH: &str = "visapult-publish";
 
 /// Lets in whoever dials, until the publisher is over.
-pub(super) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
+pub(crate) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
     while !shared.is_over() {
         match listener.accept(POLL) {
             Ok(Some(session)) => Subscriber::attach(shared, session),
@@ -34,13 +29,13 @@ pub(super) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
 }
 
 /// Dials the back end, again whenever it is gone, until the publisher is over.
-pub(super) fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {
+pub(crate) fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {
     dial_while(shared, url, trust, || true);
 }
 
 /// Where we dial beside the URL that we were given.
 #[derive(Default)]
-pub(super) struct Also {
+pub(crate) struct Also {
     /// Which back end has said so, and what.
     wanted: Vec<(usize, RippUrl)>,
     /// Those that a thread dials.
@@ -58,7 +53,7 @@ impl Also {
 
 /// Dials the other processes of back end `from`, too, as long as it says so: in place of those that it has said before. Whoever is dialled by
 /// its back ends is dialled by all their processes.
-pub(super) fn dial_also(shared: &Arc<Shared>, from: usize, urls: &[String]) {
+pub(crate) fn dial_also(shared: &Arc<Shared>, from: usize, urls: &[String]) {
     let Some(also) = shared.also.as_ref().filter(|_| !shared.is_over()) else { return };
     let urls: Vec<RippUrl> = urls.iter().take(MOST_DOORS).filter_map(|url| url.parse().ok()).collect();
     let mut also = lock(also);
@@ -109,42 +104,4 @@ fn tell(shared: &Shared, trouble: String) {
         return;
     }
     shared.say(&format!("{trouble}; the program goes on, and it is tried again"));
-}
-
-/// What has been said of why nothing comes about between a publisher and a back end.
-#[derive(Default)]
-pub(super) struct Troubles(BTreeSet<String>);
-
-impl Troubles {
-    /// Whether it has not been said before; of very many that differ only the first are said.
-    pub(super) fn is_new(&mut self, trouble: &str) -> bool {
-        self.0.len() < MOST_TROUBLES && self.0.insert(trouble.to_owned())
-    }
-}
-
-/// A URL that names nobody is one of a listener on loopback without protection.
-pub(super) fn trust_of(url: &RippUrl) -> Result<Trust, FlowError> {
-    if url.fingerprint.is_none() && url.token.is_none() {
-        return Ok(Trust::InsecureLoopback);
-    }
-    Trust::for_url(url).map_err(|cause| FlowError::Usage(cause.to_string()))
-}
-
-/// A name as it may stand in a URL.
-pub(super) fn url_name(name: &str) -> String {
-    name.chars().map(|sign| if sign.is_ascii_alphanumeric() || "-_.".contains(sign) { sign } else { '-' }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_is_told_once_and_not_very_many_are() {
-        let mut troubles = Troubles::default();
-        assert!(troubles.is_new("nobody listens") && troubles.is_new("a wrong token"));
-        assert!(!troubles.is_new("nobody listens"));
-        let told = (0..1000).filter(|number| troubles.is_new(&number.to_string())).count();
-        assert_eq!(told, MOST_TROUBLES - 2);
-    }
 }

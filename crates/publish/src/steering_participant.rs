@@ -2,18 +2,18 @@
 
 use visapult_volume::StepIndex;
 
-use super::steering::{Action, Change, Commit, Parameter, Steer, check};
+use crate::steering::{Action, Change, Commit, Parameter, Steer};
 
 /// What a rank answers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// To which back end.
-    pub(super) to: usize,
-    pub(super) sequence: u64,
+    pub(crate) to: usize,
+    pub(crate) sequence: u64,
     /// It waits, and has not done it yet.
-    pub(super) is_ready: bool,
-    pub(super) at: StepIndex,
-    pub(super) why: Option<String>,
+    pub(crate) is_ready: bool,
+    pub(crate) at: StepIndex,
+    pub(crate) why: Option<String>,
 }
 
 /// What is answered of a pause that a resume has overtaken.
@@ -37,7 +37,7 @@ struct Waiting {
 
 /// The rank's side: what is to be done before which step.
 #[derive(Debug, Default)]
-pub(super) struct Participant {
+pub(crate) struct Participant {
     waiting: Vec<Waiting>,
     /// The first step that has not begun.
     next: StepIndex,
@@ -51,19 +51,19 @@ pub(super) struct Participant {
 
 /// What has been done before a step.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Applied {
-    pub(super) changes: Vec<Change>,
+pub(crate) struct Applied {
+    pub(crate) changes: Vec<Change>,
     /// Who asked for each change; none for an earlier run.
-    pub(super) from: Vec<Option<usize>>,
-    pub(super) answers: Vec<Answer>,
+    pub(crate) from: Vec<Option<usize>>,
+    pub(crate) answers: Vec<Answer>,
 }
 
 impl Participant {
     /// Takes what back end `from` asks for.
-    pub(super) fn take(&mut self, from: usize, steer: Steer, parameters: &[Parameter]) -> Answer {
+    pub(crate) fn take(&mut self, from: usize, steer: Steer, parameters: &[Parameter]) -> Answer {
         let next = self.next;
         let answer = |is_ready, at, why| Answer { to: from, sequence: steer.sequence, is_ready, at, why };
-        if let Err(why) = check(parameters, &steer.action) {
+        if let Err(why) = steer.action.check(parameters) {
             return answer(true, next, Some(why));
         }
         match steer.action {
@@ -103,7 +103,7 @@ impl Participant {
     }
 
     /// The step is settled, or it does not happen. What is to be said where it is settled for ranks that were asked, and this is none of them.
-    pub(super) fn commit(&mut self, from: usize, commit: Commit) -> Option<Answer> {
+    pub(crate) fn commit(&mut self, from: usize, commit: Commit) -> Option<Answer> {
         let Commit { sequence, at } = commit;
         let is_meant = |waiting: &Waiting| waiting.from == from && waiting.sequence == sequence;
         let Some(at) = at else {
@@ -120,13 +120,13 @@ impl Participant {
     }
 
     /// Back end `from` has left: it settles nothing any more.
-    pub(super) fn let_go(&mut self, from: usize) {
+    pub(crate) fn let_go(&mut self, from: usize) {
         self.waiting.retain(|waiting| waiting.settled || waiting.from != from);
     }
 
     /// Does what is due before step `next`: what a back end asked for in the order in which it did, back end by back end, so that the order is the
     /// same on all ranks.
-    pub(super) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> Applied {
+    pub(crate) fn apply(&mut self, next: StepIndex, parameters: &mut [Parameter]) -> Applied {
         self.next = next;
         let mut applied = Applied::default();
         let due = self.replay.partition_point(|(at, _)| *at <= next);
@@ -164,12 +164,12 @@ impl Participant {
     }
 
     /// Does what an earlier run was asked for, each before its step; steps are in order.
-    pub(super) fn replay(&mut self, actions: Vec<(StepIndex, Action)>) {
+    pub(crate) fn replay(&mut self, actions: Vec<(StepIndex, Action)>) {
         self.replay = actions;
     }
 
     /// Whether step `next` may begin; if so it has begun.
-    pub(super) fn may_begin(&mut self, next: StepIndex) -> bool {
+    pub(crate) fn may_begin(&mut self, next: StepIndex) -> bool {
         if self.waiting.iter().any(|waiting| !waiting.settled && waiting.at <= next) {
             return false;
         }
@@ -181,16 +181,16 @@ impl Participant {
         may
     }
 
-    pub(super) const fn is_paused(&self) -> bool {
+    pub(crate) const fn is_paused(&self) -> bool {
         self.paused
     }
 
-    pub(super) const fn is_stopped(&self) -> bool {
+    pub(crate) const fn is_stopped(&self) -> bool {
         self.stopped
     }
 
     /// Nobody is left who could say more.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.paused = false;
         self.waiting.retain(|waiting| waiting.settled);
     }
@@ -198,8 +198,8 @@ impl Participant {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steering::tests::{parameters, set};
     use super::*;
+    use crate::steering::tests::{parameters, set};
 
     fn answer(sequence: u64, is_ready: bool, at: StepIndex) -> Answer {
         Answer { to: 0, sequence, is_ready, at, why: None }

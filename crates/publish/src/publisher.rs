@@ -11,16 +11,17 @@ use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, R
 use visapult_trace::{Recording, Span, Stage, begin};
 use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
 
-use super::FIELDS;
-use super::aloud::say;
-use super::building::Building;
-use super::door::{keep_dialling, keep_listening, trust_of, url_name};
-use super::meeting::TRACE_VARIABLE;
-use super::messages::{FlowError, check_name, check_unit};
-use super::shared::Shared;
-use super::steering::{Parameter, Steering};
-use super::steering_log;
+use crate::aloud::say;
+use crate::building::Building;
+use crate::dialling::{FIELDS, trust_of, url_name};
+use crate::door::{keep_dialling, keep_listening};
+use crate::error::FlowError;
 use crate::lock::lock;
+use crate::meeting::TRACE_VARIABLE;
+use crate::messages::{check_name, check_unit};
+use crate::shared::Shared;
+use crate::steering::{Parameter, Steering};
+use crate::steering_log;
 
 /// How long a program that waits for back ends does at a time.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
@@ -107,7 +108,7 @@ pub struct Publisher {
     /// It was said that it has not.
     has_said_unsteered: bool,
     /// What `VISAPULT_TRACE` asks for.
-    pub(super) recording: Option<Recording>,
+    pub(crate) recording: Option<Recording>,
     door: Option<JoinHandle<()>>,
     /// What is under way when it is dropped is not waited for.
     is_abandoned: bool,

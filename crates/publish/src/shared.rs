@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use visapult_volume::StepIndex;
 
-use super::aloud::say;
-use super::bell::{Bell, Heed};
-use super::building::Published;
-use super::door::{Also, Troubles};
-use super::messages::{Declaration, DeclaredField, FlowError};
-use super::publisher::{Delivery, PublisherOptions};
-use super::steering::{Change, Commit, Parameter, Steer, Steering};
-use super::steering_participant::{Answer, Applied, Participant};
-use super::subscriber::Subscriber;
+use crate::aloud::say;
+use crate::bell::{Bell, Heed};
+use crate::building::Published;
+use crate::door::Also;
+use crate::error::FlowError;
 use crate::lock::lock;
+use crate::messages::{Declaration, DeclaredField};
+use crate::publisher::{Delivery, PublisherOptions};
+use crate::steering::{Change, Commit, Parameter, Steer, Steering};
+use crate::steering_participant::{Answer, Applied, Participant};
+use crate::subscriber::Subscriber;
+use crate::troubles::Troubles;
 
 /// How often a paused simulation looks whether somebody is left who could resume it, and lets in the signals that are not heeded.
 const PAUSED_POLL: Duration = Duration::from_millis(200);
@@ -29,21 +31,21 @@ const HELD_PATIENCE: Duration = Duration::from_secs(3);
 const LAST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What the publisher's threads share.
-pub(super) struct Shared {
-    pub(super) options: PublisherOptions,
-    pub(super) latest: Mutex<Option<Arc<Published>>>,
-    pub(super) steered: Mutex<Steered>,
+pub(crate) struct Shared {
+    pub(crate) options: PublisherOptions,
+    pub(crate) latest: Mutex<Option<Arc<Published>>>,
+    pub(crate) steered: Mutex<Steered>,
     steered_changed: Bell,
-    pub(super) subscribers: Mutex<Vec<Arc<Subscriber>>>,
+    pub(crate) subscribers: Mutex<Vec<Arc<Subscriber>>>,
     /// None where back ends come to us.
-    pub(super) also: Option<Mutex<Also>>,
-    pub(super) troubles: Mutex<Troubles>,
+    pub(crate) also: Option<Mutex<Also>>,
+    pub(crate) troubles: Mutex<Troubles>,
     /// Back ends that were ever attached.
-    pub(super) numbers: AtomicUsize,
-    pub(super) sent: AtomicU64,
-    pub(super) missed: AtomicU64,
-    pub(super) steps: AtomicU64,
-    pub(super) over: AtomicBool,
+    pub(crate) numbers: AtomicUsize,
+    pub(crate) sent: AtomicU64,
+    pub(crate) missed: AtomicU64,
+    pub(crate) steps: AtomicU64,
+    pub(crate) over: AtomicBool,
     /// When it was first waited for the end.
     ending: OnceLock<Instant>,
     /// The step that waits to be taken, and since when.
@@ -51,9 +53,9 @@ pub(super) struct Shared {
 }
 
 /// What viewers have asked for.
-pub(super) struct Steered {
-    pub(super) participant: Participant,
-    pub(super) parameters: Vec<Parameter>,
+pub(crate) struct Steered {
+    pub(crate) participant: Participant,
+    pub(crate) parameters: Vec<Parameter>,
     /// What has taken effect and the program has not been told.
     changes: Vec<Change>,
     signal: SignalSeen,
@@ -71,7 +73,7 @@ enum SignalSeen {
 impl Shared {
     /// # Errors
     /// If the system has no more for it.
-    pub(super) fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
+    pub(crate) fn new(options: PublisherOptions, dials: bool) -> Result<Self, FlowError> {
         let parameters = options.parameters.clone();
         let steered =
             Steered { participant: Participant::default(), parameters, changes: Vec::new(), signal: SignalSeen::No };
@@ -96,29 +98,29 @@ impl Shared {
     }
 
     /// Whether of the heads of back ends that are attached this one came first: its clock is the one that events are told in.
-    pub(super) fn leads(&self, subscriber: usize) -> bool {
+    pub(crate) fn leads(&self, subscriber: usize) -> bool {
         let subscribers = lock(&self.subscribers).clone();
         subscribers.iter().find(|one| one.is_head()).is_some_and(|first| first.number == subscriber)
     }
 
     /// Whether there are all of these fields, and no more of them.
-    pub(super) fn has_fields(&self, fields: &[usize]) -> bool {
+    pub(crate) fn has_fields(&self, fields: &[usize]) -> bool {
         let there = self.options.fields.len();
         fields.len() <= there && fields.iter().all(|&field| field < there)
     }
 
     /// Says something of this rank.
-    pub(super) fn say(&self, what: &str) {
+    pub(crate) fn say(&self, what: &str) {
         let PublisherOptions { rank, ranks, .. } = self.options;
         let who = if ranks > 1 { format!("rank {rank}: ") } else { String::new() };
         say(&format!("{who}{what}"));
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    pub(super) fn declaration(&self) -> Declaration {
+    pub(crate) fn declaration(&self) -> Declaration {
         let options = &self.options;
         let newest = lock(&self.latest).as_ref().map(|latest| [latest.step; 2]);
         let declaration = Declaration {
@@ -140,7 +142,7 @@ impl Shared {
     }
 
     /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.
-    pub(super) fn steer(&self, next: StepIndex) -> Option<Steering> {
+    pub(crate) fn steer(&self, next: StepIndex) -> Option<Steering> {
         let mut steered = lock(&self.steered);
         let Steered { participant, parameters, changes, signal } = &mut *steered;
         let applied = participant.apply(next, parameters);
@@ -166,7 +168,7 @@ impl Shared {
     }
 
     /// Waits until more is known of what viewers ask for, or there is a signal, for a moment at most.
-    pub(super) fn wait_for_word(&self) {
+    pub(crate) fn wait_for_word(&self) {
         let is_alone = lock(&self.subscribers).is_empty();
         let mut steered = lock(&self.steered);
         if is_alone {
@@ -180,7 +182,7 @@ impl Shared {
     }
 
     /// Where every step is to be taken: waits until the latest is under way to all back ends that are attached; false if it is not yet at `deadline`.
-    pub(super) fn wait_until_taken(&self, deadline: Instant) -> bool {
+    pub(crate) fn wait_until_taken(&self, deadline: Instant) -> bool {
         let Some(latest) = lock(&self.latest).as_ref().map(|latest| latest.step) else { return true };
         let is_taken = self.wait_while(deadline, |attached| match self.options.delivery {
             Delivery::Newest => false,
@@ -223,7 +225,7 @@ impl Shared {
 
     /// Nothing more comes. Where every step is to be taken, waits until all that is under way has arrived; where only the newest of a running
     /// simulation is, for a moment, so that its last step is seen. False if there is more to wait for at `deadline`.
-    pub(super) fn wait_until_arrived(&self, deadline: Instant) -> bool {
+    pub(crate) fn wait_until_arrived(&self, deadline: Instant) -> bool {
         if self.options.delivery != Delivery::Newest {
             return self.wait_while(deadline, |attached| attached.iter().any(|one| one.is_busy()));
         }
@@ -252,7 +254,7 @@ impl Shared {
     }
 
     /// A back end asks something of the simulation.
-    pub(super) fn on_steer(&self, from: usize, steer: Steer) {
+    pub(crate) fn on_steer(&self, from: usize, steer: Steer) {
         let mut steered = lock(&self.steered);
         let Steered { participant, parameters, .. } = &mut *steered;
         let answer = participant.take(from, steer, parameters);
@@ -262,14 +264,14 @@ impl Shared {
     }
 
     /// A back end has heard all ranks.
-    pub(super) fn on_commit(&self, from: usize, commit: Commit) {
+    pub(crate) fn on_commit(&self, from: usize, commit: Commit) {
         let answer = lock(&self.steered).participant.commit(from, commit);
         self.steered_changed.ring();
         self.answer(answer);
     }
 
     /// A back end has left.
-    pub(super) fn on_leave(&self, from: usize) {
+    pub(crate) fn on_leave(&self, from: usize) {
         lock(&self.steered).participant.let_go(from);
         self.steered_changed.ring();
     }
@@ -293,7 +295,7 @@ impl Shared {
     }
 
     /// Sends the latest step to whoever wants it.
-    pub(super) fn serve_all(&self) {
+    pub(crate) fn serve_all(&self) {
         let subscribers = lock(&self.subscribers).clone();
         for subscriber in &subscribers {
             subscriber.tell_newest(self);

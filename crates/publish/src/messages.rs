@@ -3,27 +3,25 @@
 //! Everything here comes from another computer: it is held against bounds before it is used.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
-use visapult_ripp_net::{MAX_MESSAGE_BYTES, Mode, SessionError};
+use visapult_ripp_net::{MAX_MESSAGE_BYTES, Mode};
 use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
 
-use super::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
-use crate::wire::GridShape;
+use crate::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
 
 /// Most ranks of one simulation.
 const MOST_RANKS: u32 = 4096;
 /// Most fields of one flow.
 const MOST_FIELDS: usize = 256;
 /// Most PEs that a back end may ask pieces for.
-pub(super) const MOST_PES: usize = 4096;
+pub(crate) const MOST_PES: usize = 4096;
 /// Most other processes that a back end may have.
-pub(super) const MOST_DOORS: usize = 1024;
+pub(crate) const MOST_DOORS: usize = 1024;
 /// Most times that a declaration tells: a note has 64 KiB.
-pub(super) const MOST_TIMES: usize = 2000;
+pub(crate) const MOST_TIMES: usize = 2000;
 /// A note is a text within a message: what stands around it there takes no more.
 const AROUND: usize = 64;
 /// Most bytes of a name or a unit.
-pub(super) const MOST_NAME: usize = 200;
+pub const MOST_NAME: usize = 200;
 
 /// Largest number of a step: pages count in doubles.
 const MOST_STEP: StepIndex = (1 << 53) - 1;
@@ -31,7 +29,7 @@ const MOST_STEP: StepIndex = (1 << 53) - 1;
 /// What a publisher says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum FromPublisher {
+pub enum FromPublisher {
     /// What it publishes.
     Declare(Box<Declaration>),
     /// Its newest step.
@@ -88,7 +86,7 @@ pub(super) enum FromPublisher {
 /// What a back end says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-pub(super) enum FromBackEnd {
+pub enum FromBackEnd {
     /// How it is split, and how pieces shall travel.
     Subscribe {
         /// PEs at most; as many as fit the grid are taken.
@@ -131,42 +129,61 @@ pub(super) enum FromBackEnd {
 
 /// A step that a back end would like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Want {
+pub struct Want {
     /// The step.
-    pub(super) step: StepIndex,
+    pub step: StepIndex,
     /// A newer one will do.
-    pub(super) or_newer: bool,
+    pub or_newer: bool,
     /// Fields of it.
-    pub(super) fields: Vec<usize>,
+    pub fields: Vec<usize>,
 }
 
 /// What a rank publishes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Declaration {
-    pub(super) name: String,
-    pub(super) format: String,
-    pub(super) rank: u32,
-    pub(super) ranks: u32,
-    pub(super) grid: GridShape,
-    pub(super) fields: Vec<DeclaredField>,
+pub struct Declaration {
+    /// Name to show.
+    pub name: String,
+    /// Where it comes from, in a few words.
+    pub format: String,
+    /// This rank.
+    pub rank: u32,
+    /// How many there are.
+    pub ranks: u32,
+    /// The whole grid.
+    pub grid: DeclaredGrid,
+    /// Fields on it.
+    pub fields: Vec<DeclaredField>,
     /// The box that this rank owns, `[lo, hi]`.
-    pub(super) block: [[usize; 3]; 2],
+    pub block: [[usize; 3]; 2],
     /// More steps come by themselves.
-    pub(super) live: bool,
+    pub live: bool,
     /// First and last step there are; of a simulation the newest, twice.
-    pub(super) steps: Option<[StepIndex; 2]>,
-    pub(super) times: Vec<f64>,
-    pub(super) time_unit: String,
+    pub steps: Option<[StepIndex; 2]>,
+    /// Times of steps that are known beforehand.
+    pub times: Vec<f64>,
+    /// Unit of times.
+    pub time_unit: String,
     /// Every step is meant to be taken: the publisher waits.
     #[serde(default)]
-    pub(super) every: bool,
+    pub every: bool,
     /// What viewers may change.
     #[serde(default)]
-    pub(super) parameters: Vec<Parameter>,
+    pub parameters: Vec<Parameter>,
 }
 
+/// A grid, as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct DeclaredField {
+pub struct DeclaredGrid {
+    size: [usize; 3],
+    spacing: [f64; 3],
+    origin: [f64; 3],
+    unit: String,
+    centering: String,
+}
+
+/// A field, as it is declared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeclaredField {
     name: String,
     unit: String,
     scalar_type: String,
@@ -175,42 +192,41 @@ pub(super) struct DeclaredField {
 
 /// The name of a piece.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct PieceName {
-    pub(super) field: usize,
-    pub(super) step: StepIndex,
-    pub(super) pe: usize,
+pub struct PieceName {
+    /// The field.
+    pub field: usize,
+    /// The step.
+    pub step: StepIndex,
+    /// The PE that it is for.
+    pub pe: usize,
     /// Time of the step.
-    pub(super) time: Option<f64>,
+    pub time: Option<f64>,
 }
 
-/// Why a flow cannot be published or received.
-#[derive(Debug, Error)]
-pub enum FlowError {
-    /// The connection.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The publisher's word makes no sense.
-    #[error("{who} does not publish a usable flow: {problem}")]
-    Declaration {
-        /// The publisher.
-        who: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Two ranks do not fit together.
-    #[error("ranks do not fit together: {0}")]
-    Ranks(String),
-    /// Nobody publishes.
-    #[error("{0}")]
-    Nobody(String),
-    /// There is no room for the values of a field.
-    #[error(
-        "the {0} that a field of this rank's box takes cannot be had: the grid, or this rank's part of it, may be larger than was meant"
-    )]
-    Memory(String),
-    /// The program calls in a way that makes no sense.
-    #[error("{0}")]
-    Usage(String),
+impl From<&Grid> for DeclaredGrid {
+    fn from(grid: &Grid) -> Self {
+        Self {
+            size: grid.size,
+            spacing: grid.spacing,
+            origin: grid.origin,
+            unit: grid.unit.clone(),
+            centering: grid.centering.name().to_owned(),
+        }
+    }
+}
+
+impl DeclaredGrid {
+    fn to_grid(&self) -> Result<Grid, GridError> {
+        let grid = Grid {
+            size: self.size,
+            spacing: self.spacing,
+            origin: self.origin,
+            unit: self.unit.chars().take(MOST_NAME).collect(),
+            centering: Centering::named(&self.centering).unwrap_or(Centering::Point),
+        };
+        grid.validate()?;
+        Ok(grid)
+    }
 }
 
 impl From<&FieldInfo> for DeclaredField {
@@ -245,8 +261,11 @@ impl DeclaredField {
 
 impl Declaration {
     /// The grid, the fields, and the box that the rank owns, once they are known to make sense.
-    pub(super) fn check(&self) -> Result<(Grid, Vec<FieldInfo>, Box3), String> {
-        let grid = grid_of(&self.grid).map_err(|cause| cause.to_string())?;
+    ///
+    /// # Errors
+    /// What does not, in words.
+    pub fn check(&self) -> Result<(Grid, Vec<FieldInfo>, Box3), String> {
+        let grid = self.grid.to_grid().map_err(|cause| cause.to_string())?;
         let block = Box3::new(self.block[0], self.block[1]);
         if self.ranks == 0 || self.ranks > MOST_RANKS || self.rank >= self.ranks {
             return Err(format!("rank {} of {} (at most {MOST_RANKS})", self.rank, self.ranks));
@@ -288,7 +307,7 @@ impl Declaration {
     ///
     /// # Errors
     /// How much shorter it is to be, in words.
-    pub(super) fn check_length(&self) -> Result<(), String> {
+    pub(crate) fn check_length(&self) -> Result<(), String> {
         let excess = self.longest().saturating_sub(MAX_MESSAGE_BYTES);
         if excess == 0 {
             return Ok(());
@@ -312,7 +331,7 @@ impl Declaration {
     }
 
     /// Leaves its times out where there are too many to tell: they come with the steps.
-    pub(super) fn with_times_that_fit(mut self) -> Self {
+    pub(crate) fn with_times_that_fit(mut self) -> Self {
         if self.times.len() > MOST_TIMES || self.longest() > MAX_MESSAGE_BYTES {
             self.times.clear();
         }
@@ -343,7 +362,7 @@ pub fn check_name(what: &str, name: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// Why not, in words.
-pub(super) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
+pub(crate) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
     if unit.len() > MOST_NAME {
         return Err(format!("{what} has a unit of {} bytes: {MOST_NAME} are possible", unit.len()));
     }
@@ -356,7 +375,10 @@ pub(super) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
 }
 
 /// Whether a step can have this number.
-pub(super) fn check_step(step: StepIndex) -> Result<(), String> {
+///
+/// # Errors
+/// Why not, in words.
+pub fn check_step(step: StepIndex) -> Result<(), String> {
     if step <= MOST_STEP {
         Ok(())
     } else {
@@ -364,20 +386,8 @@ pub(super) fn check_step(step: StepIndex) -> Result<(), String> {
     }
 }
 
-fn grid_of(shape: &GridShape) -> Result<Grid, GridError> {
-    let grid = Grid {
-        size: shape.size,
-        spacing: shape.spacing,
-        origin: shape.origin,
-        unit: shape.unit.chars().take(MOST_NAME).collect(),
-        centering: Centering::named(&shape.centering).unwrap_or(Centering::Point),
-    };
-    grid.validate()?;
-    Ok(grid)
-}
-
 /// A note as text.
-pub(super) fn note(message: &impl Serialize) -> String {
+pub fn note(message: &impl Serialize) -> String {
     #[expect(clippy::expect_used, reason = "plain data")]
     serde_json::to_string(message).expect("plain data")
 }
@@ -418,6 +428,18 @@ mod tests {
         let (grid, fields, block) = declaration().check().unwrap();
         assert_eq!((grid.size, block), ([8, 4, 2], Box3::new([4, 0, 0], [8, 4, 2])));
         assert_eq!(fields[0].scalar_type, ScalarType::F64);
+    }
+
+    #[test]
+    fn what_is_declared_is_written_as_other_builds_read_it() {
+        let declared = FromPublisher::Declare(Box::new(declaration()));
+        let written = concat!(
+            r#"{"type":"declare","name":"wave","format":"simulation","rank":1,"ranks":2,"#,
+            r#""grid":{"size":[8,4,2],"spacing":[1.0,1.0,1.0],"origin":[0.0,0.0,0.0],"unit":"","centering":"point"},"#,
+            r#""fields":[{"name":"p","unit":"Pa","scalar_type":"f64","range":[-1.0,1.0]}],"block":[[4,0,0],[8,4,2]],"#,
+            r#""live":true,"steps":null,"times":[],"time_unit":"s","every":false,"parameters":[]}"#,
+        );
+        assert_eq!(note(&declared), written);
     }
 
     #[test]

@@ -10,21 +10,19 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Arrival, Flow, Mode, Outgoing, Session};
 use visapult_trace::{Stage, is_on};
-use visapult_volume::{Box3, StepIndex};
+use visapult_volume::{Box3, StepIndex, stored_boxes};
 
-use super::PIECES;
-use super::building::Published;
-use super::clock::ClockOfBackEnd;
-use super::door::dial_also;
-use super::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
-use super::piece::PieceSource;
-use super::publisher::{Delivery, PublisherOptions, Wanted};
-use super::shared::Shared;
-use super::stamp::Stamp;
-use super::steering::Change;
-use super::steering_participant::Answer;
+use crate::building::Published;
+use crate::clock::ClockOfBackEnd;
+use crate::door::dial_also;
 use crate::lock::lock;
-use crate::split::stored_boxes;
+use crate::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
+use crate::piece::{PIECES, PieceSource};
+use crate::publisher::{Delivery, PublisherOptions, Wanted};
+use crate::shared::Shared;
+use crate::stamp::Stamp;
+use crate::steering::Change;
+use crate::steering_participant::Answer;
 
 /// Steps that a back end may want ahead; what it wants beyond is forgotten.
 const MOST_WANTS: usize = 64;
@@ -46,10 +44,10 @@ const SILENT_FOR: Duration = Duration::from_secs(3);
 const POLL: Duration = Duration::from_millis(20);
 
 /// A back end that is attached.
-pub(super) struct Subscriber {
+pub(crate) struct Subscriber {
     session: Session,
     /// No other that is or was attached has it.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     state: Mutex<State>,
 }
 
@@ -94,7 +92,7 @@ struct Subscribed {
 
 impl Subscriber {
     /// Attaches whoever is at the other end of `session`, on a thread of its own.
-    pub(super) fn attach(shared: &Arc<Shared>, session: Session) {
+    pub(crate) fn attach(shared: &Arc<Shared>, session: Session) {
         let attached = Arc::clone(shared);
         let work = move || drop(Self::attach_here(&attached, session));
         if let Err(cause) = thread::Builder::new().name("flow-subscriber".to_owned()).spawn(work) {
@@ -103,7 +101,7 @@ impl Subscriber {
     }
 
     /// Attaches whoever is at the other end of `session` until it leaves. Why it did, where we go on.
-    pub(super) fn attach_here(shared: &Arc<Shared>, session: Session) -> Option<String> {
+    pub(crate) fn attach_here(shared: &Arc<Shared>, session: Session) -> Option<String> {
         let number = shared.numbers.fetch_add(1, Ordering::Relaxed);
         let subscriber = Arc::new(Self { session, number, state: Mutex::default() });
         lock(&shared.subscribers).push(Arc::clone(&subscriber));
@@ -127,11 +125,11 @@ impl Subscriber {
     }
 
     /// Whether it is the process of its back end that has the first PEs, and the pages.
-    pub(super) fn is_head(&self) -> bool {
+    pub(crate) fn is_head(&self) -> bool {
         lock(&self.state).subscribed.as_ref().is_some_and(|subscribed| subscribed.only.start == 0)
     }
 
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.session.end_because("the publisher has ended");
     }
 
@@ -217,7 +215,7 @@ impl Subscriber {
     }
 
     /// What it wants that is not the latest step.
-    pub(super) fn wants_other(&self, latest: Option<&Published>) -> Option<Wanted> {
+    pub(crate) fn wants_other(&self, latest: Option<&Published>) -> Option<Wanted> {
         let state = lock(&self.state);
         let other = |want: &&Want| {
             latest.is_none_or(|latest| {
@@ -229,13 +227,13 @@ impl Subscriber {
     }
 
     /// It is there, and has said which PEs it has.
-    pub(super) fn is_subscribed(&self) -> bool {
+    pub(crate) fn is_subscribed(&self) -> bool {
         let has_pes = |subscribed: &Subscribed| !subscribed.only.is_empty();
         self.session.is_alive() && lock(&self.state).subscribed.as_ref().is_some_and(has_pes)
     }
 
     /// It is to take every step, and step `step`, the latest, is not under way to it yet, or too many are.
-    pub(super) fn holds_back(&self, step: StepIndex) -> bool {
+    pub(crate) fn holds_back(&self, step: StepIndex) -> bool {
         if !self.session.is_alive() {
             return false;
         }
@@ -255,7 +253,7 @@ impl Subscriber {
     }
 
     /// Why it holds back step `step`, the latest, in words. One that asks for steps and takes its time is nothing to be said.
-    pub(super) fn why_it_holds_back(&self, step: StepIndex, ranks: u32) -> Option<String> {
+    pub(crate) fn why_it_holds_back(&self, step: StepIndex, ranks: u32) -> Option<String> {
         if !self.holds_back(step) {
             return None;
         }
@@ -266,21 +264,21 @@ impl Subscriber {
     }
 
     /// It has taken steps until now, and not step `step` yet, the latest.
-    pub(super) fn is_about_to_take(&self, step: StepIndex) -> bool {
+    pub(crate) fn is_about_to_take(&self, step: StepIndex) -> bool {
         let state = lock(&self.state);
         let is_taking = state.sent_at.is_some_and(|at| at.elapsed() < STILL_TAKES);
         self.session.is_alive() && is_taking && state.sent_below <= step
     }
 
     /// Something is under way to it.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         let mut state = lock(&self.state);
         state.forget_arrived();
         self.session.is_alive() && !state.under_way.is_empty()
     }
 
     /// Says what came of something that was asked for.
-    pub(super) fn answer(&self, answer: &Answer) {
+    pub(crate) fn answer(&self, answer: &Answer) {
         let Answer { sequence, at, why, is_ready, .. } = answer.clone();
         // A session that has ended is noticed by its thread.
         let _ = self.tell(&if is_ready {
@@ -291,7 +289,7 @@ impl Subscriber {
     }
 
     /// Says that somebody else has changed a parameter.
-    pub(super) fn tell_change(&self, change: &Change) {
+    pub(crate) fn tell_change(&self, change: &Change) {
         if !lock(&self.state).is_declared {
             return;
         }
@@ -300,7 +298,7 @@ impl Subscriber {
     }
 
     /// Says that the program, which is paused, has been given a signal.
-    pub(super) fn tell_signal(&self) {
+    pub(crate) fn tell_signal(&self) {
         if lock(&self.state).is_declared {
             // A session that has ended is noticed by its thread.
             let _ = self.tell(&FromPublisher::Signal);
@@ -308,7 +306,7 @@ impl Subscriber {
     }
 
     /// Says that a step will not come.
-    pub(super) fn refuse(&self, step: StepIndex, why: &str) {
+    pub(crate) fn refuse(&self, step: StepIndex, why: &str) {
         let mut state = lock(&self.state);
         let before = state.wants.len();
         state.wants.retain(|want| want.step != step);
@@ -318,7 +316,7 @@ impl Subscriber {
     }
 
     /// Says which step is the newest, not too often.
-    pub(super) fn tell_newest(&self, shared: &Shared) {
+    pub(crate) fn tell_newest(&self, shared: &Shared) {
         let Some(newest) = lock(&shared.latest).as_ref().map(|latest| latest.step) else { return };
         let mut state = lock(&self.state);
         if state.is_declared && state.told.is_none_or(|(told, at)| told != newest && at.elapsed() >= TELL_EVERY) {
@@ -329,7 +327,7 @@ impl Subscriber {
     }
 
     /// Sends the latest step if it is wanted, and says what will not come.
-    pub(super) fn serve(&self, shared: &Shared) {
+    pub(crate) fn serve(&self, shared: &Shared) {
         let Some(latest) = lock(&shared.latest).clone() else { return };
         let mut state = lock(&self.state);
         state.forget_arrived();

@@ -13,7 +13,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of the clock of a back end's head.
 #[derive(Debug, Default)]
-pub(crate) struct ClockOfBackEnd {
+pub struct ClockOfBackEnd {
     estimator: OffsetEstimator,
     asked: u32,
     next: Option<Instant>,
@@ -21,7 +21,7 @@ pub(crate) struct ClockOfBackEnd {
 
 impl ClockOfBackEnd {
     /// The time at which a question is to be asked, if one is due: none while nothing is recorded.
-    pub(crate) fn question(&mut self) -> Option<i64> {
+    pub fn question(&mut self) -> Option<i64> {
         let now = Instant::now();
         if !is_on() || self.next.is_some_and(|next| now < next) {
             return None;
@@ -32,7 +32,7 @@ impl ClockOfBackEnd {
     }
 
     /// The answer to a question that was asked at `asked`: from here on events carry the head's time.
-    pub(crate) fn on_answer(&mut self, asked: i64, heard: i64, answered: i64) {
+    pub fn on_answer(&mut self, asked: i64, heard: i64, answered: i64) {
         if let Some(best) = self.estimator.add(Exchange { asked, heard, answered, received: now_ns() }) {
             set_offset(best.offset_ns);
         }
