@@ -32,6 +32,7 @@ mod manifest;
 mod memory;
 mod names;
 mod objects;
+mod opened;
 #[cfg(test)]
 mod other_builds;
 mod pace;
