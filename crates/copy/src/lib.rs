@@ -31,6 +31,7 @@ mod log;
 mod manifest;
 mod memory;
 mod names;
+mod notices;
 mod objects;
 mod opened;
 #[cfg(test)]

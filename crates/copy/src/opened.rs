@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use cap_std::fs::Dir;
 
-/// By their paths below the folder that is shared or granted.
+/// The folder that is shared or granted, and the one that was opened in it.
+type Within = (Arc<Dir>, Arc<Dir>);
+
+/// By their paths.
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
-    folders: HashMap<PathBuf, Vec<(Arc<Dir>, Arc<Dir>)>>,
+    folders: HashMap<PathBuf, Vec<Within>>,
     count: u64,
 }
 
