@@ -97,37 +97,45 @@ fn compare(path: &Path, elsewhere: &Endpoint) -> Result<Verified> {
         Endpoint::There(_) => "is not in the share".to_owned(),
         Endpoint::Stored(_) => "is not in the store".to_owned(),
     };
-    let (mut wrong, mut left_out) = (0, Causes::default());
+    let (mut wrong, mut causes) = (0, Causes::default());
     let report = dry_run(source, path.to_owned(), wish, &mut |event| {
         let (path, why) = match event {
             Event::Differs { path: of, how, .. } if how == NOT_THERE => (of, format!("is not in {}", path.display())),
             Event::Differs { path, how, .. } => (path, how),
             Event::Deleted(path) => (path, missing.clone()),
-            Event::Failed { path, why } => (path, why),
-            Event::LeftOut { path, why } => {
-                let told = left_out.note(Instant::now(), path, format!(" not compared: {why}"));
-                told.iter().for_each(|line| tell(line));
-                return;
+            Event::Failed { path, why } => {
+                wrong += 1;
+                return note(&mut causes, path, format!(": {why}"));
             }
+            Event::LeftOut { path, why } => return note(&mut causes, path, format!(" not compared: {why}")),
             _ => return,
         };
         wrong += 1;
         tell(&format!("{path}: {why}"));
-    })?;
-    left_out.rest().iter().for_each(|line| tell(line));
+    });
+    causes.rest().iter().for_each(|line| tell(line));
+    let report = report?;
     Ok(Verified { right: report.same_files, bytes: report.same_bytes, wrong })
+}
+
+/// Tells what is not compared, cause by cause.
+fn note(causes: &mut Causes, path: String, why: String) {
+    let told = causes.note(Instant::now(), path, why);
+    told.iter().for_each(|line| tell(line));
 }
 
 /// Prints the hashes of what is elsewhere, as `b3sum --check` and `visapult verify` read them.
 fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     let wish = Wish { dry_run: true, hashes: true, ..Wish::default() };
     let mut out = ManifestWriter::new(output());
-    let mut outcome = Ok(());
+    let (mut outcome, mut causes) = (Ok(()), Causes::default());
     let report = dry_run(elsewhere.clone(), PathBuf::from("."), wish, &mut |event| match event {
         Event::Hash { path, hash } if outcome.is_ok() => outcome = out.add(&path, &hash),
-        Event::Failed { path, why } => tell(&format!("{path}: {why}")),
+        Event::Failed { path, why } => note(&mut causes, path, format!(": {why}")),
         _ => {}
-    })?;
+    });
+    causes.rest().iter().for_each(|line| tell(line));
+    let report = report?;
     outcome.and_then(|()| out.finish().map(drop))?;
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

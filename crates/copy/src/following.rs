@@ -9,6 +9,7 @@ use visapult_ripp_net::{Arrival, Options, Session};
 use crate::dialling::{dial, fresh_job};
 use crate::endpoint::Remote;
 use crate::error::CopyError;
+use crate::notices::{Notices, line};
 use crate::report::{Event, Moved, Progress};
 use crate::request::{Request, Verb};
 use crate::words::{FetchState, Word};
@@ -27,7 +28,7 @@ pub(crate) fn follow(
     followed: &mut Moved,
     watch: &mut dyn FnMut(Event),
 ) -> Result<(), CopyError> {
-    let began = Instant::now();
+    let (began, mut notices) = (Instant::now(), Notices::default());
     loop {
         if stop.load(Ordering::Relaxed) {
             return Err(CopyError::Stopped);
@@ -39,16 +40,16 @@ pub(crate) fn follow(
                 watch(Event::Progress(Progress { tally, is_listed, arrived, elapsed: began.elapsed(), limit }));
             }
             Word::Failed { path, why, .. } => {
-                watch(Event::Failed { path: printable(path.as_bytes()), why: printable(why.as_bytes()) });
+                watch(Event::Failed { path: printable(path.as_bytes()), why: line(&why) });
             }
             Word::LeftOut { path, why } => {
-                watch(Event::LeftOut { path: printable(path.as_bytes()), why: printable(why.as_bytes()) });
+                watch(Event::LeftOut { path: printable(path.as_bytes()), why: line(&why) });
             }
             Word::Deleted { paths } => {
                 paths.iter().for_each(|path| watch(Event::Deleted(printable(path.as_bytes()))));
             }
             Word::Differ { all } => all.iter().for_each(|one| watch(one.event())),
-            Word::Notice { text } => watch(Event::Notice(printable(text.as_bytes()))),
+            Word::Notice { text } => notices.pass_on(&text, watch),
             Word::Anew => watch(Event::Anew),
             Word::Hashes { files } => {
                 for (path, hash) in files {
@@ -67,6 +68,7 @@ pub(crate) fn follow(
             }
             Word::Finished(tally) => {
                 followed.tally = tally;
+                notices.finish(watch);
                 return Ok(());
             }
             _ => {}

@@ -31,7 +31,9 @@ mod log;
 mod manifest;
 mod memory;
 mod names;
+mod notices;
 mod objects;
+mod opened;
 #[cfg(test)]
 mod other_builds;
 mod pace;

@@ -50,7 +50,7 @@ pub(crate) struct Place {
 pub(crate) struct Partial {
     pub(crate) place: Place,
     pub(crate) file: File,
-    /// Its mode and its length, when it became ours.
+    /// Its mode when it became ours, and the length of what was there.
     mode: u32,
     length: u64,
 }
@@ -64,10 +64,12 @@ impl Partial {
     /// The same; another copy that is writing it is waited for so long.
     fn open_within(place: &Place, patience: Duration) -> io::Result<Self> {
         let began = Instant::now();
-        let mut tries = 0;
+        let (mut tries, mut made, mut most) = (0, None, 0);
         while tries < TRIES {
             let part = place.name.partial();
-            let file = open(&place.folder, &part).map_err(|cause| belongs_to_another(place, &part, cause))?;
+            let is_made = made.is_some();
+            let file = made.take().map_or_else(|| open(&place.folder, &part), Ok);
+            let file = file.map_err(|cause| belongs_to_another(place, &part, cause))?;
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) if began.elapsed() < patience => {
@@ -81,7 +83,14 @@ impl Partial {
             // Not before: whoever had it until now may have written to it.
             let (found, there) = (regular(&file)?, place.folder.symlink_metadata(part.as_path()));
             if there.is_ok_and(|there| FileId::from(&there) == FileId::from(&found)) {
-                let (mode, length) = (found.mode() & MODE, found.len());
+                most = found.len().max(most);
+                if !is_made && may_be_others(&found, &place.folder) {
+                    let own = make_anew(&place.folder, &part);
+                    made = Some(own.map_err(|cause| belongs_to_another(place, &part, cause))?);
+                    tries += 1;
+                    continue;
+                }
+                let (mode, length) = (found.mode() & MODE, most);
                 return Ok(Self { place: place.clone(), file, mode, length });
             }
             tries += 1;
@@ -188,11 +197,34 @@ pub(crate) fn take_free_name(folder: &Dir, from: &Name, name: &Name) -> io::Resu
 }
 
 /// A file that is there, or is made.
-pub(crate) fn open(folder: &Dir, name: &Name) -> io::Result<File> {
+fn open(folder: &Dir, name: &Name) -> io::Result<File> {
+    Ok(folder.open_with(name.as_path(), options().create(true))?.into_std())
+}
+
+fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).mode(OURS_ALONE).follow(FollowSymlinks::No);
+    options.read(true).write(true).mode(OURS_ALONE).follow(FollowSymlinks::No);
     options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    Ok(folder.open_with(name.as_path(), &options)?.into_std())
+    options
+}
+
+/// The log beside a partial that is ours: a file that is there and nobody else's, or is made.
+pub(crate) fn open_log(folder: &Dir, name: &Name) -> io::Result<File> {
+    let file = open(folder, name)?;
+    if may_be_others(&regular(&file)?, folder) { make_anew(folder, name) } else { Ok(file) }
+}
+
+/// A new file in place of one that may be others'.
+fn make_anew(folder: &Dir, name: &Name) -> io::Result<File> {
+    folder.remove_file(name.as_path())?;
+    Ok(folder.open_with(name.as_path(), options().create_new(true))?.into_std())
+}
+
+/// It has another name as well, or was made by another user than us, and than the one whose folder it lies in: what is written to it would be theirs.
+fn may_be_others(found: &Metadata, folder: &Dir) -> bool {
+    let is_ours = |uid| uid == rustix::process::geteuid().as_raw();
+    let is_of_folder = |uid| folder.dir_metadata().is_ok_and(|told| cap_std::fs::MetadataExt::uid(&told) == uid);
+    found.nlink() > 1 || !(is_ours(found.uid()) || is_of_folder(found.uid()))
 }
 
 /// What another user's copy has left, where that is why nothing can be written.
@@ -207,7 +239,7 @@ fn belongs_to_another(place: &Place, part: &Name, cause: io::Error) -> io::Error
     ))
 }
 
-pub(crate) fn regular(file: &File) -> io::Result<Metadata> {
+fn regular(file: &File) -> io::Result<Metadata> {
     let found = file.metadata()?;
     if found.is_file() { Ok(found) } else { Err(io::Error::other("something that is no file lies in its place")) }
 }
@@ -282,6 +314,34 @@ pub(crate) mod tests {
         assert_eq!(partial.keep(MTIME).unwrap_err().to_string(), COLLIDES);
         let mode = std::fs::metadata(dir.path().join("a.visapult-part")).unwrap().mode() & MODE;
         assert_eq!(mode, OURS_ALONE, "{mode:o}");
+    }
+
+    #[test]
+    fn what_may_be_others_is_not_written_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("victim"), b"precious").unwrap();
+        std::fs::hard_link(at("victim"), at("a.visapult-part")).unwrap();
+        std::fs::write(at("a.visapult-log"), b"VISAPULT COPY 2").unwrap();
+        let place = place(&dir, "a");
+        place_whole(&place, b"content", blake3::hash(b"content").as_bytes(), MTIME).unwrap();
+        assert_eq!(std::fs::read(at("victim")).unwrap(), b"precious");
+        assert_eq!(std::fs::read(at("a")).unwrap(), b"content");
+        assert_eq!(std::fs::metadata(at("a")).unwrap().nlink(), 1);
+        std::fs::hard_link(at("victim"), at("b.visapult-log")).unwrap();
+        open_log(&place.folder, &Name::new(b"b").unwrap().log()).unwrap().set_len(0).unwrap();
+        assert_eq!(std::fs::read(at("victim")).unwrap(), b"precious");
+        // Only some may give files away.
+        std::fs::write(at("c.visapult-part"), b"another's").unwrap();
+        let kept = File::open(at("c.visapult-part")).unwrap();
+        if std::os::unix::fs::chown(at("c.visapult-part"), Some(12345), None).is_ok() {
+            let partial = Partial::open(&Place { name: Name::new(b"c").unwrap(), ..place.clone() }).unwrap();
+            partial.file.set_len(0).unwrap();
+            assert_eq!(kept.metadata().unwrap().len(), 9);
+        }
+        let mut left = names(&dir);
+        left.sort_unstable();
+        assert_eq!(left, ["a", "b.visapult-log", "c.visapult-part", "victim"]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use visapult_ripp_net::Sink;
 use crate::error::is_full;
 use crate::lock::lock;
 use crate::log::{Log, Origin};
-use crate::partial::{Partial, Place, open, regular};
+use crate::partial::{Partial, Place, open_log};
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 
 /// Ranges that are written before the disk is made to have them: 64 MiB.
@@ -71,8 +71,7 @@ impl RangedFile {
         let (mut log, mut had_changed) = (None, false);
         let mut held = None;
         if ranges > 1 {
-            let log_file = open(&place.folder, &place.name.log())?;
-            regular(&log_file)?;
+            let log_file = open_log(&place.folder, &place.name.log())?;
             let (mut read, found) = Log::read(log_file, &origin)?;
             let length = partial.file.metadata()?.len();
             had_changed = found.is_none() && length > 0 && !anew;

@@ -78,3 +78,35 @@ fn add(report: &mut Report, attempt: &Attempt) {
     }
     report.tally = report.tally.then(&attempt.moved.tally);
 }
+
+#[cfg(test)]
+mod tests {
+    use visapult_ripp_net::SessionError;
+
+    use super::*;
+
+    /// What comes of a copy whose only attempt ends so, where it is to stop before another; and what is told.
+    fn outcome(cause: SessionError) -> (CopyError, Vec<Event>) {
+        let (mut report, mut told, mut cause) = (Report::default(), Vec::new(), Some(cause));
+        let outcome = redialled(
+            Duration::from_secs(300),
+            &AtomicBool::new(true),
+            &mut report,
+            &mut |event| told.push(event),
+            |attempt, _| {
+                attempt.was_admitted = true;
+                Err(cause.take().unwrap().into())
+            },
+        );
+        (outcome.unwrap_err(), told)
+    }
+
+    #[test]
+    fn who_breaks_the_protocol_is_not_dialled_again_and_who_is_lost_is() {
+        let why = || "the peer acknowledged what was never sent".to_owned();
+        let (cause, told) = outcome(SessionError::Breach(why()));
+        assert!(matches!(&cause, CopyError::Session(SessionError::Breach(told)) if *told == why()) && told.is_empty());
+        let (cause, told) = outcome(SessionError::Ended("the control link broke".to_owned()));
+        assert!(matches!(cause, CopyError::Stopped) && told.len() == 1, "{cause}");
+    }
+}

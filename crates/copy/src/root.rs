@@ -13,6 +13,7 @@ use crate::error::{CopyError, reason};
 use crate::fields::{DOCUMENTS, FieldPart, FieldTree, Place, Turn};
 use crate::names::{Name, last_name, shown};
 use crate::objects::Store;
+use crate::opened::Opened;
 use crate::selection::Span;
 
 /// What all paths of a machine are below.
@@ -67,8 +68,8 @@ impl Reach {
     /// All that is below, as what links lead to is found in.
     pub(crate) fn all(&self) -> io::Result<Root> {
         let base = match &self.share {
-            Some(share) => share.try_clone()?,
-            None => Dir::open_ambient_dir(ALL, cap_std::ambient_authority())?,
+            Some(share) => Arc::clone(share),
+            None => Arc::new(Dir::open_ambient_dir(ALL, cap_std::ambient_authority())?),
         };
         let reach = Some(Self { share: self.share.clone(), at: PathBuf::new() });
         Ok(Root { base: Base::Folder(base), file: None, span: None, name: None, shown: String::new(), reach })
@@ -79,7 +80,7 @@ impl Reach {
 #[derive(Debug)]
 pub(crate) enum Base {
     /// The folder itself, or the one that the file is in.
-    Folder(Dir),
+    Folder(Arc<Dir>),
     /// A place in an object store.
     Store(Arc<Store>),
     /// Nowhere: files are made of a part of some fields.
@@ -110,7 +111,7 @@ impl Root {
             return Err(CopyError::stream(path));
         }
         let real = std::fs::canonicalize(path).map_err(wrong)?;
-        let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map_err(wrong);
+        let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map(Arc::new).map_err(wrong);
         // `folder/.` is what is in the folder.
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
         let name = last_name(path).filter(|_| !is_content);
@@ -133,7 +134,12 @@ impl Root {
     }
 
     /// What `path` names below `share`; the share itself is called `name`. Links that stay in the share are followed.
-    pub(crate) fn within(share: &Arc<Dir>, name: Option<&Name>, path: &Path) -> Result<Self, CopyError> {
+    pub(crate) fn within(
+        share: &Arc<Dir>,
+        name: Option<&Name>,
+        path: &Path,
+        opened: &mut Opened,
+    ) -> Result<Self, CopyError> {
         let wrong = |cause: io::Error| match CopyError::at(path, &cause) {
             // No shell has looked at it.
             CopyError::Here(why) if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) => {
@@ -141,22 +147,21 @@ impl Root {
             }
             why => why,
         };
-        let folder = |dir: Dir, name: Option<Name>, shown: String| {
+        let folder = |dir: Arc<Dir>, name: Option<Name>, shown: String| {
             let reach = Some(Reach { share: Some(Arc::clone(share)), at: path.to_owned() });
             Self { base: Base::Folder(dir), file: None, span: None, name, shown, reach }
         };
         let Some(last) = path.file_name() else {
             let shown = name.map(Name::to_string).unwrap_or_default();
-            return Ok(folder(share.try_clone().map_err(wrong)?, name.cloned(), shown));
+            return Ok(folder(Arc::clone(share), name.cloned(), shown));
         };
         let name = Name::new(last.as_bytes());
         if share.metadata(path).map_err(wrong)?.is_dir() {
-            return Ok(folder(share.open_dir(path).map_err(wrong)?, name, shown(path)));
+            return Ok(folder(opened.open(share, path).map_err(wrong)?, name, shown(path)));
         }
         let real = share.canonicalize(path).map_err(wrong)?;
         let (parent, file) = (real.parent().unwrap_or(Path::new("")), real.file_name().unwrap_or(last));
-        let dir = if parent.as_os_str().is_empty() { share.try_clone() } else { share.open_dir(parent) };
-        let base = Base::Folder(dir.map_err(wrong)?);
+        let base = Base::Folder(opened.open(share, parent).map_err(wrong)?);
         Ok(Self { base, file: Some(file.into()), span: None, name, shown: shown(path), reach: None })
     }
 
@@ -189,7 +194,10 @@ impl Root {
         let place = match self.base {
             Base::Folder(dir) => match self.reach.as_ref().and_then(Reach::group_around) {
                 Some((group, array)) => Place::Folder(group, Some(array)),
-                None => Place::Folder(dir, self.file.clone()),
+                None => Place::Folder(
+                    dir.try_clone().map_err(|cause| CopyError::Here(format!("{}: {}", self.shown, reason(&cause))))?,
+                    self.file.clone(),
+                ),
             },
             Base::Store(store) => return Self::stored_part(store.url(), part),
             Base::Made(_) => return Ok(self),

@@ -4,6 +4,7 @@ mod audit;
 mod copies;
 mod ends;
 mod fetch;
+mod folders;
 mod link;
 mod policy;
 mod rights;
@@ -24,6 +25,7 @@ use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Member, Op
 pub use self::audit::{Audit, Deed};
 use self::copies::{Copies, Copy};
 use self::ends::Which;
+use self::folders::Folders;
 use self::link::Portion;
 use self::policy::Policy;
 use self::rights::Rights;
@@ -108,6 +110,7 @@ pub struct Share {
     fetches: Fetches,
     session: Options,
     copies: Copies,
+    folders: Folders,
     stripe: Option<Stripe>,
     /// Parts of fields are made one at a time.
     turn: Turn,
@@ -152,6 +155,7 @@ impl Share {
             fetches,
             session,
             copies: Copies::default(),
+            folders: Folders::as_limited(),
             stripe: None,
             turn: Turn::default(),
         })

@@ -189,6 +189,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::opened::Opened;
     use crate::selection::Patterns;
 
     fn tree() -> tempfile::TempDir {
@@ -242,7 +243,7 @@ mod tests {
         symlink(dir.path(), dir.path().join("run/out")).unwrap();
         symlink("b/z.raw", dir.path().join("run/in")).unwrap();
         let share = Arc::new(Dir::open_ambient_dir(dir.path().join("run"), cap_std::ambient_authority()).unwrap());
-        let within = |path: &str| Root::within(&share, None, path.as_ref());
+        let within = |path: &str| Root::within(&share, None, path.as_ref(), &mut Opened::default());
         for outside in ["out", "out/run", "l"] {
             let told = within(outside).unwrap_err().to_string();
             assert!(told.starts_with(outside) && told.contains("leads out"), "{told}");

@@ -1,5 +1,6 @@
 //! What the other end says, and what is done about it.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use visapult_objects::{cut, printable, unescaped};
@@ -8,8 +9,10 @@ use visapult_ripp_net::Arrival;
 use super::lister::Listed;
 use super::listings::taken_out;
 use super::unasked::Unasked;
-use super::{Giving, IDLE, Task};
+use super::{Giving, IDLE};
 use crate::error::CopyError;
+use crate::notices::line;
+use crate::ranges::count;
 use crate::report::Event;
 use crate::words::{MOST_WHY, Word};
 
@@ -34,6 +37,10 @@ impl Giving<'_> {
             if self.is_finished {
                 break;
             }
+            // There may always be more.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(CopyError::Stopped);
+            }
         }
         Ok(())
     }
@@ -53,20 +60,23 @@ impl Giving<'_> {
     }
 
     fn on_word(&mut self, word: Word) -> Result<(), CopyError> {
+        let is_asking =
+            matches!(&word, Word::Wants { .. } | Word::Compare { .. } | Word::Compared { .. } | Word::Ranges { .. });
+        if is_asking && !self.session.is_alive() {
+            // What it still wants cannot be sent. What it tells counts.
+            return Ok(());
+        }
         match word {
             Word::Wants { upto, files, later } => self.on_wants(upto, &files, &later)?,
             Word::Compare { files } => self.on_compare(&files)?,
             Word::Compared { wanted, same } => {
-                same.iter().for_each(|entry| drop(self.held.remove(entry)));
+                same.iter().for_each(|&entry| drop(self.held.remove(entry)));
                 for entry in wanted {
-                    let listed = self.held.remove(&entry);
+                    let listed = self.held.remove(entry);
                     listed.into_iter().for_each(|listed| self.want(entry, listed));
                 }
             }
-            Word::Ranges { entry, ranges } if self.ranged.contains_key(&entry) => {
-                let ranges = self.not_offered(entry, ranges);
-                self.tasks.extend(ranges.into_iter().map(|(first, end)| Task::Ranges(entry, first, end)));
-            }
+            Word::Ranges { entry, ranges } => self.on_ranges(entry, ranges)?,
             Word::Done { files } => {
                 files.into_iter().for_each(|entry| self.forget(entry));
             }
@@ -82,14 +92,16 @@ impl Giving<'_> {
                     self.give_up(entry);
                     self.forget(entry);
                 }
-                (self.watch)(Event::Failed { path: printable(path.as_bytes()), why });
+                (self.watch)(Event::Failed { path: printable(path.as_bytes()), why: line(&why) });
             }
-            Word::LeftOut { path, why } => (self.watch)(Event::LeftOut { path, why }),
+            Word::LeftOut { path, why } => {
+                (self.watch)(Event::LeftOut { path: printable(path.as_bytes()), why: line(&why) });
+            }
             Word::Deleted { paths } => {
                 paths.iter().for_each(|path| (self.watch)(Event::Deleted(printable(path.as_bytes()))));
             }
             Word::Differ { all } => all.iter().for_each(|one| (self.watch)(one.event())),
-            Word::Notice { text } => (self.watch)(Event::Notice(text)),
+            Word::Notice { text } => self.notices.pass_on(&text, self.watch),
             Word::Nodes { urls } => (self.nodes, self.is_finished) = (urls, true),
             Word::Tally(tally) => self.tally = tally,
             Word::Finished(tally) => {
@@ -114,7 +126,7 @@ impl Giving<'_> {
         }
         self.send_otherwise(|unasked| unasked.answer(upto));
         for &(first, count) in later {
-            self.held.extend(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
+            self.held.add(taken_out(&mut answered, first, first.saturating_add(count).min(upto)));
         }
         Ok(())
     }
@@ -128,19 +140,26 @@ impl Giving<'_> {
         if listed.is_ranged {
             self.ranged.insert(entry, listed);
         } else {
-            self.tasks.push_back(Task::Whole(entry, listed));
+            self.tasks.want(entry, listed);
         }
+    }
+
+    /// Ranges of a file are wanted.
+    fn on_ranges(&mut self, entry: u64, ranges: Vec<(u64, u64)>) -> Result<(), CopyError> {
+        let Some(size) = self.ranged.get(&entry).map(|listed| listed.size) else { return Ok(()) };
+        if ranges.iter().any(|&(_, end)| end > count(size)) {
+            return Err(CopyError::Protocol("it wants a range that the file has not".to_owned()));
+        }
+        let ranges = self.not_offered(entry, ranges);
+        ranges.into_iter().for_each(|range| self.tasks.want_ranges(entry, range));
+        Ok(())
     }
 
     /// The other end wants the hashes of files that it has not answered yet.
     fn on_compare(&mut self, files: &[(u64, u64)]) -> Result<(), CopyError> {
         for &(first, count) in files {
             let end = first.saturating_add(count);
-            let mut files = self.listings.take_out(first, end);
-            // Of which it was to say later whether it wants them.
-            let held = self.held.iter().filter(|(entry, _)| (first..end).contains(*entry));
-            files.extend(held.map(|(entry, listed)| (*entry, listed.clone())));
-            self.held.extend(files.iter().cloned());
+            let files = self.held.ask_hashes(first, end, self.listings.take_out(first, end));
             // Of a large one it is told at once: it may be here by then, and wait for that.
             let (large, small): (Vec<_>, Vec<_>) = files.into_iter().partition(|(_, listed)| listed.is_ranged);
             let jobs = small.chunks(HASHED).chain(large.chunks(1)).map(<[_]>::to_vec);
@@ -153,7 +172,7 @@ impl Giving<'_> {
     fn hash_next(&mut self) -> Result<(), CopyError> {
         let Self { readers, held, ranged, .. } = self;
         readers.hash_next(|files| {
-            let is_forgotten = |entry| !held.contains_key(entry) && !ranged.contains_key(entry);
+            let is_forgotten = |entry: &u64| !held.holds(*entry) && !ranged.contains_key(entry);
             matches!(files, [(entry, listed)] if listed.is_ranged && is_forgotten(entry))
         })
     }
@@ -165,7 +184,7 @@ impl Giving<'_> {
             match outcome {
                 Ok(hash) => files.push((entry, hash.to_hex().to_string())),
                 Err(why) => {
-                    self.held.remove(&entry);
+                    self.held.remove(entry);
                     self.say(&Word::Missing { entry, why: cut(&why, MOST_WHY).to_owned() })?;
                 }
             }
@@ -175,7 +194,7 @@ impl Giving<'_> {
     }
 
     fn forget(&mut self, entry: u64) {
-        self.held.remove(&entry);
+        self.held.remove(entry);
         self.ranged.remove(&entry);
         self.failed.remove(&entry);
         self.open.take_if(|(open, _)| *open == entry);

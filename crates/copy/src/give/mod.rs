@@ -4,16 +4,18 @@ mod ahead;
 mod early;
 mod headway;
 mod heard;
+mod held;
 mod lister;
 mod listings;
 mod reader;
 mod readers;
 mod sending;
 mod stored;
+mod tasks;
 mod unasked;
 mod under_way;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -26,14 +28,17 @@ use self::ahead::Ahead;
 use self::early::Early;
 pub(crate) use self::early::MOST_EARLY;
 use self::headway::Headway;
+use self::held::Held;
 use self::lister::{Listed, Listing, Told};
 pub(crate) use self::lister::{Lister, is_ranged};
 use self::listings::{Listings, Next};
 use self::readers::Readers;
+use self::tasks::Tasks;
 use self::unasked::Unasked;
 use self::under_way::UnderWay;
 use crate::error::CopyError;
 use crate::listing::MOST_FIRST_LISTING;
+use crate::notices::Notices;
 use crate::report::{Event, Moved, Tally};
 use crate::source::{ReadTime, SourceFile};
 use crate::words::{MOST_WHY, Word};
@@ -46,15 +51,6 @@ const IDLE: Duration = Duration::from_millis(50);
 const MOST_NAMES: usize = 8 << 10;
 /// Bytes of files that were made and are not sent yet: no more are listed then.
 const MOST_MADE: u64 = 32 << 20;
-
-/// Something to send.
-#[derive(Debug)]
-enum Task {
-    /// A small file.
-    Whole(u64, Listed),
-    /// Ranges of a file, from the first to before the second.
-    Ranges(u64, u64, u64),
-}
 
 /// When something is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,8 +89,8 @@ pub(crate) fn give(
             listings: Listings::new(listings, told),
             readers: Readers::start(scope, !stores.is_empty(), &read_time),
             under_way: UnderWay::new(content),
-            tasks: VecDeque::new(),
-            held: HashMap::new(),
+            tasks: Tasks::default(),
+            held: Held::default(),
             ranged: HashMap::new(),
             failed: HashSet::new(),
             open: None,
@@ -105,6 +101,7 @@ pub(crate) fn give(
             tally: Tally::default(),
             is_finished: false,
             nodes: Vec::new(),
+            notices: Notices::default(),
         };
         let outcome = begun.map_err(CopyError::from).and_then(|()| giving.run());
         let outcome = outcome.map_err(|cause| match (giving.hear_last(), cause) {
@@ -112,6 +109,7 @@ pub(crate) fn give(
             (Some(refusal), CopyError::Session(_)) => refusal,
             (_, cause) => cause,
         });
+        giving.notices.finish(giving.watch);
         *given = Moved {
             tally: giving.tally,
             arrived: giving.under_way.arrived(),
@@ -131,9 +129,8 @@ struct Giving<'a> {
     listings: Listings,
     readers: Readers,
     under_way: UnderWay,
-    tasks: VecDeque<Task>,
-    /// Files of which the other end says later whether it wants them.
-    held: HashMap<u64, Listed>,
+    tasks: Tasks,
+    held: Held,
     /// Files that are wanted in ranges.
     ranged: HashMap<u64, Listed>,
     /// Those of which nothing more is sent, though it may be wanted still.
@@ -149,6 +146,7 @@ struct Giving<'a> {
     tally: Tally,
     is_finished: bool,
     nodes: Vec<String>,
+    notices: Notices,
 }
 
 impl Giving<'_> {
@@ -209,11 +207,7 @@ impl Giving<'_> {
     /// So much is listed and not sent that what was made for the list would have to be made again.
     fn is_far_ahead(&self) -> bool {
         let made = |listed: &&Listed| listed.root.fields().is_some();
-        let whole = self.tasks.iter().filter_map(|task| match task {
-            Task::Whole(_, listed) => Some(listed),
-            Task::Ranges(..) => None,
-        });
-        whole.chain(self.ranged.values()).filter(made).map(|listed| listed.size).sum::<u64>() > MOST_MADE
+        self.tasks.whole().chain(self.ranged.values()).filter(made).map(|listed| listed.size).sum::<u64>() > MOST_MADE
     }
 
     fn offer_listing(&mut self, listing: Listing) -> Result<(), CopyError> {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use visapult_objects::cut;
 
+use super::Giving;
 use super::lister::Listed;
 use super::reader::{Bundle, Read, open};
+use super::tasks::Task;
 use super::under_way::What;
-use super::{Giving, Task};
 use crate::bundle::{BUNDLE, FULL_BYTES, FULL_FILES};
 use crate::error::CopyError;
 use crate::ranges::{Extents, Range, RangeName, range};
@@ -27,19 +28,13 @@ impl Giving<'_> {
         let most = self.ahead.bytes(&self.session.statistics());
         let mut ahead = self.readers.bytes() + self.under_way.left(|what| !self.is_unasked(what));
         while ahead < most && !self.under_way.is_full() {
-            match self.tasks.pop_front() {
+            if self.tasks.next_ranged().is_some_and(|entry| self.must_wait(entry)) {
+                break;
+            }
+            match self.tasks.take() {
                 None => break,
                 Some(Task::Whole(entry, listed)) => ahead += self.read_bundle(entry, listed)?,
-                Some(Task::Ranges(entry, first, end)) if self.must_wait(entry) => {
-                    self.tasks.push_front(Task::Ranges(entry, first, end));
-                    break;
-                }
-                Some(Task::Ranges(entry, first, end)) => {
-                    if first + 1 < end {
-                        self.tasks.push_front(Task::Ranges(entry, first + 1, end));
-                    }
-                    ahead += self.offer_range(entry, first)?;
-                }
+                Some(Task::Range(entry, range)) => ahead += self.offer_range(entry, range)?,
             }
         }
         if ahead < most && self.tasks.is_empty() {
@@ -83,18 +78,12 @@ impl Giving<'_> {
     fn read_bundle(&mut self, entry: u64, listed: Listed) -> Result<u64, CopyError> {
         let mut bytes = listed.size;
         let mut job = vec![(entry, listed)];
-        while job.len() < FULL_FILES && bytes < FULL_BYTES {
-            match self.tasks.pop_front() {
-                Some(Task::Whole(entry, listed)) if listed.is_beside(&job[0].1) => {
-                    bytes += listed.size;
-                    job.push((entry, listed));
-                }
-                Some(other) => {
-                    self.tasks.push_front(other);
-                    break;
-                }
-                None => break,
-            }
+        while job.len() < FULL_FILES
+            && bytes < FULL_BYTES
+            && let Some((entry, listed)) = self.tasks.take_whole(|next| next.is_beside(&job[0].1))
+        {
+            bytes += listed.size;
+            job.push((entry, listed));
         }
         self.readers.read_bundle(job, true)?;
         Ok(bytes)
@@ -196,7 +185,7 @@ impl Giving<'_> {
 
     /// Sends nothing more of a file.
     pub(super) fn give_up(&mut self, entry: u64) {
-        self.tasks.retain(|task| !matches!(task, Task::Ranges(of, ..) if *of == entry));
+        self.tasks.drop_ranges(entry);
         self.under_way.cancel(entry);
     }
 }

@@ -11,6 +11,7 @@ use crate::fields::{FieldPart, ONE_SOURCE};
 use crate::filter::Filter;
 use crate::give::{Begin, Lister, give};
 use crate::landing::Landing;
+use crate::opened::Opened;
 use crate::people::Right;
 use crate::report::Moved;
 use crate::request::LAST_PATIENCE;
@@ -44,12 +45,14 @@ impl Share {
         if paths.len() > MOST_PATHS {
             return Err(CopyError::Here(format!("{} paths are too many; {MOST_PATHS} may be asked for", paths.len())));
         }
-        let mut roots = Vec::new();
+        let (mut roots, mut opened) = (Vec::new(), Opened::default());
+        let mut holding = self.folders.hold(session.member());
         for path in paths {
             let is_content = path.ends_with("/.");
             let path = inner(path)?;
             let (dir, name, path) = self.place(session, Right::Read, &path)?;
-            let root = Root::within(&dir, name.as_ref(), path)?;
+            let root = Root::within(&dir, name.as_ref(), path, &mut opened)?;
+            holding.set(opened.count()).map_err(CopyError::Here)?;
             let root = if is_content { root.content() } else { root };
             roots.push(match (which.span, which.part) {
                 (None, None) => root,
@@ -58,6 +61,8 @@ impl Share {
                 (None, Some(part)) => root.part(part, Arc::clone(&self.turn))?,
             });
         }
+        // From here on they are open as long as their files are to be had.
+        drop(opened);
         let filter = Filter::new(which.only).map_err(CopyError::Here)?;
         let mut given = Moved::default();
         let outcome =

@@ -1,7 +1,6 @@
 //! What the sources do not have is deleted in the end, where that is wished for.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::tree::Unplaced;
 use super::{Taking, folders};
@@ -66,12 +65,10 @@ impl Taking<'_> {
                 Err(unplaced) => self.telling.fail(None, &unplaced.path, &unplaced.why)?,
             }
         }
-        // What is told as a URL may be all that a store has not listed.
-        let is_any = self.unlisted.iter().any(|unlisted| self.entries == 0 || unlisted.contains("://"));
-        if is_any {
+        if self.unlisted.is_all(self.entries) {
             return Ok(());
         }
-        alone.retain(|path| !is_unknown(path, &self.unlisted));
+        alone.retain(|path| !self.unlisted.holds(path));
         if alone.is_empty() { Ok(()) } else { self.telling.deleted(&alone) }
     }
 
@@ -101,24 +98,6 @@ impl Taking<'_> {
                 let gone = target.delete_all(paths, self.stop).into_iter();
                 gone.map(|gone| gone.map_err(|fault| target.why(&fault))).collect()
             }
-        }
-    }
-}
-
-/// What the sources have at `path` is not known, for that or a folder that it is in is `unlisted`.
-fn is_unknown(path: &str, unlisted: &HashSet<String>) -> bool {
-    let mut at = Path::new(path).ancestors().filter_map(Path::to_str);
-    !unlisted.is_empty() && at.any(|at| unlisted.contains(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_sources_have_is_unknown_below_what_could_not_be_listed() {
-        for (path, unlisted, is) in [("a", "a", true), ("a/b", "a", true), ("ab", "a", false), ("a", "a/b", false)] {
-            assert_eq!(is_unknown(path, &HashSet::from([unlisted.to_owned()])), is, "{path} {unlisted}");
         }
     }
 }

@@ -17,15 +17,16 @@ mod storing;
 mod telling;
 mod tree;
 mod unasked;
+mod unknown;
 mod whole_hash;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use visapult_objects::{cut, printable, unescaped};
-use visapult_ripp_net::{Arrival, Offer, Session};
+use visapult_objects::{MOST_PATH, cut, printable, unescaped};
+use visapult_ripp_net::{Arrival, Offer, Session, SessionError};
 
 use self::arriving::{Arriving, Ranged};
 use self::comparing::Comparing;
@@ -38,10 +39,12 @@ use self::pool::{Pending, Pool};
 use self::telling::Telling;
 pub(crate) use self::tree::IN_WAY;
 use self::tree::Tree;
+use self::unknown::Unknown;
 use self::whole_hash::WholeHashes;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
 use crate::landing::{Ground, Landing};
+use crate::notices::line;
 use crate::ranges::RangeName;
 use crate::report::{Event, Limit, Moved};
 use crate::stripes::Striped;
@@ -78,7 +81,7 @@ pub(crate) fn take(
             entries: 0,
             listed: None,
             is_partial: false,
-            unlisted: HashSet::new(),
+            unlisted: Unknown::default(),
             is_all_new: false,
             knows: landing.as_ref().is_none_or(|landing| landing.is_known),
             group: None,
@@ -92,7 +95,12 @@ pub(crate) fn take(
             nodes: Nodes::new(striped.filter(|_| !wish.dry_run && !matches!(ground, Some(Ground::Store(_))))),
             dealing: None,
         };
-        let outcome = taking.run();
+        let outcome = taking.run().map_err(|cause| match cause {
+            // What came to nothing for that is noticed first.
+            CopyError::Session(SessionError::Ended(_)) if !session.is_alive() => session.ended().into(),
+            cause => cause,
+        });
+        taking.telling.finish_notices();
         taking.count_late();
         taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
         (taken.tally, taken.arrived) = (taking.telling.tally, taking.arriving.bytes());
@@ -131,8 +139,8 @@ struct Taking<'a> {
     listed: Option<u64>,
     /// Not all of the sources could be listed.
     is_partial: bool,
-    /// What of them could not, as it is called in the destination.
-    unlisted: HashSet<String>,
+    /// What of them could not.
+    unlisted: Unknown,
     /// The sources go into a folder that was made for them.
     is_all_new: bool,
     /// Whoever gives may know what lies there.
@@ -226,6 +234,10 @@ impl Taking<'_> {
                     self.on_word(Word::heard(&note.text)?)?;
                 }
             }
+            // There may always be more.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(CopyError::Stopped);
+            }
         }
         Ok(())
     }
@@ -251,12 +263,13 @@ impl Taking<'_> {
                 }
             }
             Word::Unlisted { path, why, failed } => {
-                let (path, why) = (printable(path.as_bytes()), printable(why.as_bytes()));
+                let path = printable(path.as_bytes());
+                if failed && self.wish.is_comparison() {
+                    self.unlisted.add(&path);
+                }
+                let (path, why) = (cut(&path, MOST_PATH).to_owned(), line(&why));
                 if failed {
                     self.is_partial = true;
-                    if self.wish.is_comparison() {
-                        self.unlisted.insert(path.clone());
-                    }
                     self.telling.fail_called(None, path, &why)?;
                 } else {
                     self.telling.left_out(path, why)?;

@@ -4,13 +4,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use visapult_objects::{cut, escaped, printable};
+use visapult_objects::{cut, escaped};
 use visapult_ripp_net::Session;
 
 use super::giving_way::StandIns;
 use super::pool::Pending;
 use crate::error::CopyError;
 use crate::names::shown;
+use crate::notices::Notices;
 use crate::ranges::RangeHash;
 use crate::report::{Event, Limit, Progress, Tally};
 use crate::words::{Differing, MOST_WHY, Word};
@@ -34,6 +35,7 @@ pub(super) struct Telling<'a> {
     pub(super) placed_bytes: u64,
     /// Bytes that were here, and have to come once more.
     pub(super) void_bytes: u64,
+    notices: Notices,
     /// What limits the giving end, as it says.
     pub(super) limit: Option<Limit>,
     /// Files that are in their place, and their hashes with so many bytes of text: the other end has not been told of them.
@@ -60,6 +62,7 @@ impl<'a> Telling<'a> {
             tally: Tally::default(),
             placed_bytes: 0,
             void_bytes: 0,
+            notices: Notices::default(),
             limit: None,
             done: Vec::new(),
             hashes: Vec::new(),
@@ -111,7 +114,12 @@ impl<'a> Telling<'a> {
 
     /// What the other end wants to be known.
     pub(super) fn pass_on(&mut self, text: &str) {
-        (self.watch)(Event::Notice(printable(text.as_bytes())));
+        self.notices.pass_on(text, self.watch);
+    }
+
+    /// It has said all.
+    pub(super) fn finish_notices(&mut self) {
+        self.notices.finish(self.watch);
     }
 
     pub(super) fn deleted(&mut self, paths: &[String]) -> Result<(), CopyError> {

@@ -123,7 +123,7 @@ fn read_sealed(
         Err(cause) => return ignoring_waits(&cause),
     }
     if let Err(cause) = connection.process_new_packets() {
-        return Err(CloseReason::Protocol(cause.to_string()));
+        return Err(CloseReason::Tls(cause.to_string()));
     }
     open(connection, frames)
 }
@@ -142,7 +142,7 @@ fn open(connection: &mut Connection, frames: &mut FrameReader) -> Result<(), Clo
 fn open_bulk(connection: &mut Connection, mut arrived: &[u8], opened: &mut Vec<u8>) -> Result<(), CloseReason> {
     while !arrived.is_empty() {
         connection.read_tls(&mut arrived).map_err(|cause| lost(&cause))?;
-        let state = connection.process_new_packets().map_err(|cause| CloseReason::Protocol(cause.to_string()))?;
+        let state = connection.process_new_packets().map_err(|cause| CloseReason::Tls(cause.to_string()))?;
         let plain = state.plaintext_bytes_to_read();
         if plain > 0 {
             let before = opened.len();

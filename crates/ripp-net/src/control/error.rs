@@ -163,8 +163,10 @@ pub enum CloseReason {
     ByPeer,
     /// All our senders are gone, and all they sent was handed over.
     ByUs,
-    /// The other end broke the protocol, or refused us.
+    /// The other end broke the protocol.
     Protocol(String),
+    /// TLS failed: what came was damaged or forged, or the other end refused us.
+    Tls(String),
     /// The connection broke.
     Lost(String),
 }
@@ -175,6 +177,7 @@ impl fmt::Display for CloseReason {
             Self::ByPeer => f.write_str("the other end closed the control link"),
             Self::ByUs => f.write_str("we closed the control link"),
             Self::Protocol(cause) => write!(f, "the other end broke the protocol of the control link: {cause}"),
+            Self::Tls(cause) => write!(f, "TLS failed: {cause}"),
             Self::Lost(cause) => write!(f, "the control link broke: {cause}"),
         }
     }

@@ -78,7 +78,7 @@ impl Pump {
             let outcome = if ended.is_some() { self.wait_for_room() } else { self.exchange() };
             ended = ended.or(outcome.err());
         };
-        let is_ours = matches!(reason, CloseReason::ByUs | CloseReason::Protocol(_));
+        let is_ours = matches!(reason, CloseReason::ByUs | CloseReason::Protocol(_) | CloseReason::Tls(_));
         // Nobody else sets it.
         let _ = self.shared.reason.set(reason);
         let Self { mut stream, mut channel, outgoing, arrived, .. } = self;

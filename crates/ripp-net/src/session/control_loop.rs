@@ -67,10 +67,13 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
         match receiver.recv_timeout(tick.min(end_what_was_sent(shared, &mut unread_since))) {
             Some(ControlEvent::Message(bytes)) => {
                 heard = Instant::now();
-                if let Err(why) = on_message(shared, &bytes) {
-                    shared.end(why.as_deref());
+                match on_message(shared, &bytes) {
+                    Ok(()) => {}
+                    Err(End::Of(why)) => shared.end(why.as_deref()),
+                    Err(End::Breach(why)) => shared.end_for_breach(&why),
                 }
             }
+            Some(ControlEvent::Closed(reason @ CloseReason::Protocol(_))) => shared.end_for_breach(&closed(&reason)),
             Some(ControlEvent::Closed(reason)) => shared.end(Some(&closed(&reason))),
             None => {}
         }
@@ -101,16 +104,28 @@ fn closed(reason: &CloseReason) -> String {
     format!("the control connection ended: {reason}")
 }
 
-/// Hands on a message; the error says why the session ends, with nothing to say when it ends in peace.
-fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> {
-    let message = Message::from_bytes(bytes).map_err(|cause| Some(printable(&cause.to_string())))?;
+/// Why the session ends.
+enum End {
+    /// For this, or in peace.
+    Of(Option<String>),
+    /// The other end broke the protocol.
+    Breach(String),
+}
+
+fn breach(cause: &impl ToString) -> End {
+    End::Breach(printable(&cause.to_string()))
+}
+
+/// Hands on a message; the error says why the session ends.
+fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), End> {
+    let message = Message::from_bytes(bytes).map_err(|cause| breach(&cause))?;
     match with_printable_reason(message) {
         Message::Bye { why } => {
-            Err((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why))))
+            Err(End::Of((!why.is_empty()).then(|| format!("the other end ended the session: {}", printable(&why)))))
         }
         message @ (Message::Accept { .. } | Message::Refuse { .. } | Message::Done { .. }) => {
             let mut out = shared.out();
-            out.sending.on_message(&message).map_err(|cause| Some(cause.to_string()))?;
+            out.sending.on_message(&message).map_err(|cause| breach(&cause))?;
             shared.pump_out(&mut out);
             Ok(())
         }
@@ -127,12 +142,13 @@ fn on_message(shared: &Arc<Shared>, bytes: &[u8]) -> Result<(), Option<String>> 
             if taken {
                 Ok(())
             } else {
-                Err(Some("too many notes wait that nobody has looked at: more `memory` has room for more".to_owned()))
+                let why = "too many notes wait that nobody has looked at: more `memory` has room for more";
+                Err(End::Of(Some(why.to_owned())))
             }
         }
         message => {
             let mut incoming = shared.incoming();
-            incoming.receiving.on_message(message).map_err(|cause| Some(cause.to_string()))?;
+            incoming.receiving.on_message(message).map_err(|cause| breach(&cause))?;
             shared.pump_in(&mut incoming);
             Ok(())
         }

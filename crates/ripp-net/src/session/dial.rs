@@ -284,7 +284,7 @@ fn next_message(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Resu
             None => {}
         }
     }
-    Err(SessionError::Ended(shared.why().unwrap_or_default()))
+    Err(shared.ended())
 }
 
 /// Lanes leave from the address that reached the listener, so that both go the same way.

@@ -74,6 +74,9 @@ pub enum SessionError {
     /// The session has ended.
     #[error("the session ended{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
     Ended(String),
+    /// The session has ended, for the other end broke the protocol: another would not do better.
+    #[error("the session ended: {0}")]
+    Breach(String),
     /// A note that does not fit a message.
     #[error("a note of {0} bytes is too long: a message has at most 64 KiB")]
     LongNote(usize),

@@ -144,7 +144,7 @@ impl Session {
             return Err(SessionError::LongNote(text.len()));
         }
         if self.shared.is_over() {
-            return Err(SessionError::Ended(self.shared.why().unwrap_or_default()));
+            return Err(self.shared.ended());
         }
         self.shared.message(&note);
         Ok(())
@@ -159,7 +159,7 @@ impl Session {
         match lock(&self.arrivals).recv_timeout(timeout) {
             Ok(arrival) => Ok(arrival),
             Err(RecvTimeoutError::Timeout) if !self.shared.is_over() => Ok(None),
-            Err(_) => Err(SessionError::Ended(self.shared.why().unwrap_or_default())),
+            Err(_) => Err(self.shared.ended()),
         }
     }
 
@@ -195,6 +195,12 @@ impl Session {
     #[must_use]
     pub fn transport(&self) -> Transport {
         if self.shared.streams.are_on() { Transport::Tcp } else { Transport::Udp }
+    }
+
+    /// The same as an error, of a session that has ended.
+    #[must_use]
+    pub fn ended(&self) -> SessionError {
+        self.shared.ended()
     }
 
     /// What the dialler wants, in its own words.
@@ -291,7 +297,7 @@ impl Flow {
         }
         let mut out = self.shared.out();
         if self.shared.is_over() {
-            return Err(SessionError::Ended(self.shared.why().unwrap_or_default()));
+            return Err(self.shared.ended());
         }
         let object = out.sending.offer(self.flow, name, length, now).ok_or(SessionError::TooManyObjects)?;
         let outcome = Arc::new(Outcome::default());

@@ -76,9 +76,14 @@ pub(super) fn place_held(shared: &Arc<Shared>, object: u32, mut pieces: Vec<Earl
     for run in pieces.chunk_by(Piece::precedes) {
         match place_run(shared, run.iter().copied()) {
             Ok(()) | Err(Refusal::Closed) => {}
-            Err(refusal) => return shared.end(Some(&format!("what came before it was accepted: {refusal}"))),
+            Err(refusal @ Refusal::TooManyHoles) => return shared.end(Some(&unplaced(refusal))),
+            Err(refusal) => return shared.end_for_breach(&unplaced(refusal)),
         }
     }
+}
+
+fn unplaced(refusal: Refusal) -> String {
+    format!("what came before it was accepted: {refusal}")
 }
 
 /// Writes those of the `bytes` from `from` on that are fresh.

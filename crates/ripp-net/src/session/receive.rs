@@ -328,7 +328,7 @@ impl Thread<'_> {
                 // It is reported missing, and sent again.
                 Err(Refusal::TooManyHoles) => {}
                 Err(Refusal::Beyond) => {
-                    self.shared.end(Some("the peer sent bytes beyond the end of an object"));
+                    self.shared.end_for_breach("the peer sent bytes beyond the end of an object");
                     return;
                 }
             }

@@ -132,7 +132,15 @@ pub(super) struct Shared {
     /// Milliseconds since the other end's last sign of life, as of late.
     pub(super) silent_ms: AtomicU64,
     over: AtomicBool,
-    why: Mutex<Option<String>>,
+    ending: Mutex<Ending>,
+}
+
+/// How a session has ended.
+#[derive(Default)]
+struct Ending {
+    why: Option<String>,
+    /// The other end broke the protocol.
+    is_breach: bool,
 }
 
 impl fmt::Debug for Shared {
@@ -186,7 +194,7 @@ impl Shared {
             opening: Condvar::new(),
             silent_ms: AtomicU64::new(0),
             over: AtomicBool::new(false),
-            why: Mutex::new(None),
+            ending: Mutex::default(),
         }
     }
 
@@ -208,7 +216,14 @@ impl Shared {
 
     /// Why the session ended; `None` while it goes on, or when it ended in peace.
     pub(super) fn why(&self) -> Option<String> {
-        lock(&self.why).clone()
+        lock(&self.ending).why.clone()
+    }
+
+    /// The same as an error, of a session that is over.
+    pub(super) fn ended(&self) -> SessionError {
+        let ending = lock(&self.ending);
+        let why = ending.why.clone().unwrap_or_default();
+        if ending.is_breach { SessionError::Breach(why) } else { SessionError::Ended(why) }
     }
 
     /// The lanes' sockets and paths.
@@ -382,12 +397,23 @@ impl Shared {
 
     /// Ends the session; what is under way fails with `why`.
     pub(super) fn end(&self, why: Option<&str>) {
+        self.end_as(Ending { why: why.map(str::to_owned), is_breach: false });
+    }
+
+    /// The same where the other end has broken the protocol.
+    pub(super) fn end_for_breach(&self, why: &str) {
+        self.end_as(Ending { why: Some(why.to_owned()), is_breach: true });
+    }
+
+    fn end_as(&self, ending: Ending) {
+        let why = ending.why.clone();
+        let why = why.as_deref();
         // Who sees that it is over and asks why waits for the answer.
-        let mut told = lock(&self.why);
+        let mut told = lock(&self.ending);
         if self.over.swap(true, Ordering::Relaxed) {
             return;
         }
-        told.clone_from(&why.map(str::to_owned));
+        *told = ending;
         drop(told);
         self.backlog.close(why.unwrap_or_default());
         // Nobody waits for a path any more, nor for the end.

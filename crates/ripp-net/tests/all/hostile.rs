@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Hello, Message, VERSIONS, Welcome};
 use visapult_ripp_net::{
-    ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, Mode, RippUrl, Session, Token,
-    Trust,
+    ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, Mode, RippUrl, Session,
+    SessionError, Token, Trust,
 };
 
 use crate::common::{PATIENCE, assert_works, dial, eventually, listener};
@@ -104,6 +104,32 @@ fn assert_ended(session: &Session, needle: &str) {
     eventually("the end", || !session.is_alive());
     let why = session.why_ended().unwrap_or_default();
     assert!(why.contains(needle), "{why}");
+}
+
+#[test]
+fn who_breaks_the_protocol_is_told_from_who_is_gone() {
+    let (listener, url) = listener();
+    let breaches = [
+        Message::Accept { object: 77 },
+        Message::Offer { object: 0, flow: 9, name: "in no flow".to_owned(), length: 1 },
+    ];
+    let breaches = breaches.map(|message| message.to_bytes()).into_iter().chain([b"[".repeat(1000)]);
+    for said in breaches {
+        let (hostile, session, _) = Hostile::admitted(&url, &listener);
+        hostile.say_bytes(&said);
+        eventually("the end", || !session.is_alive());
+        let cause = session.next_arrival(PATIENCE).unwrap_err();
+        assert!(matches!(&cause, SessionError::Breach(why) if Some(why) == session.why_ended().as_ref()), "{cause:?}");
+        assert!(matches!(session.ended(), SessionError::Breach(_)));
+    }
+    let (hostile, session, _) = Hostile::admitted(&url, &listener);
+    hostile.say(&Message::Bye { why: "no more".to_owned() });
+    eventually("the end", || !session.is_alive());
+    assert!(matches!(session.next_arrival(PATIENCE), Err(SessionError::Ended(why)) if why.contains("no more")));
+    let (hostile, session, _) = Hostile::admitted(&url, &listener);
+    drop(hostile);
+    eventually("the end", || !session.is_alive());
+    assert!(matches!(session.ended(), SessionError::Ended(_)));
 }
 
 /// `offer` offers in flow 0, whose name is as long as one may be.

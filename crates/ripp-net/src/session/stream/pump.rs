@@ -34,20 +34,24 @@ pub(super) fn run(shared: &Arc<Shared>, index: usize, link: BulkLink, waker: &Wa
         Ok(()) => thread.link.close(),
         Err(End::Stream(reason)) => shared.stream_ended(index, &reason.to_string()),
         Err(End::Session(why)) => shared.end(Some(&why)),
+        Err(End::Breach(why)) => shared.end_for_breach(&why),
     }
 }
 
 enum End {
     /// This stream is of no use any more.
     Stream(CloseReason),
-    /// The peer is of no use any more.
+    /// The session cannot go on.
     Session(String),
+    /// The peer broke the protocol.
+    Breach(String),
 }
 
 impl From<CloseReason> for End {
     fn from(reason: CloseReason) -> Self {
         match reason {
-            CloseReason::Protocol(why) => Self::Session(format!("the peer broke the protocol of a stream: {why}")),
+            CloseReason::Protocol(why) => Self::Breach(format!("the peer broke the protocol of a stream: {why}")),
+            CloseReason::Tls(_) => Self::Session(format!("of a stream, {reason}")),
             other => Self::Stream(other),
         }
     }
@@ -207,7 +211,7 @@ impl Thread<'_> {
                 self.shared.received_bytes.fetch_add(frame.len() as u64, Ordering::Relaxed);
                 pieces.push(Piece { header, payload });
             } else {
-                return Err(End::Session("the peer sent a frame over a stream that is none".to_owned()));
+                return Err(End::Breach("the peer sent a frame over a stream that is none".to_owned()));
             }
         }
         if !pieces.is_empty() {
@@ -223,7 +227,7 @@ impl Thread<'_> {
         let Out { sending, streams, pace, .. } = &mut *out;
         pace.set_peer(now, ack.most_rate_bps);
         if !streams[self.index].on_ack(now, ack, &mut sending.outbox) {
-            return Err(End::Session("the peer acknowledged what was never sent".to_owned()));
+            return Err(End::Breach("the peer acknowledged what was never sent".to_owned()));
         }
         sending.on_settled();
         self.shared.pump_out(&mut out);
@@ -236,7 +240,10 @@ fn place(shared: &Arc<Shared>, pieces: &[Piece<'_>]) -> Result<(), End> {
     for run in pieces.chunk_by(Piece::precedes) {
         match place_run(shared, run.iter().copied()) {
             Ok(()) | Err(Refusal::Closed) => {}
-            Err(cause) => return Err(End::Session(format!("the peer sent bytes that have no place: {cause}"))),
+            Err(cause) => {
+                let why = format!("the peer sent bytes that have no place: {cause}");
+                return Err(if cause == Refusal::TooManyHoles { End::Session(why) } else { End::Breach(why) });
+            }
         }
     }
     Ok(())
