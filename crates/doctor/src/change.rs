@@ -90,7 +90,7 @@ impl Change {
     /// The system's.
     pub fn now(&self, roots: &Roots) -> io::Result<String> {
         match self {
-            Self::File { path, .. } => roots.read(path),
+            Self::File { path, .. } => roots.setting(path),
             Self::Ring { interface, .. } => Ok(ethtool::rings(roots, interface)?.rx.to_string()),
             Self::Offload { interface, feature, .. } => {
                 Ok(if ethtool::offload(roots, interface, *feature)? { "on" } else { "off" }.to_owned())
@@ -104,7 +104,7 @@ impl Change {
     /// The system's.
     pub fn make(&self, roots: &Roots) -> io::Result<()> {
         match self {
-            Self::File { path, value } => roots.write(path, value),
+            Self::File { path, value } => roots.set(path, value),
             Self::Ring { interface, value } => {
                 let rx = value.parse().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
                 ethtool::set_rx_ring(roots, interface, rx)

@@ -114,11 +114,19 @@ pub(crate) fn set_offload(roots: &Roots, interface: &str, feature: Feature, on: 
 }
 
 fn picture(roots: &Roots, interface: &str) -> io::Result<Pictured> {
-    Ok(serde_json::from_str(&roots.read(&format!("/ethtool/{interface}.json"))?)?)
+    Ok(serde_json::from_str(&roots.read(&pictured_at(interface)?)?)?)
 }
 
 fn draw(roots: &Roots, interface: &str, pictured: &Pictured) -> io::Result<()> {
-    roots.write(&format!("/ethtool/{interface}.json"), &serde_json::to_string(pictured)?)
+    roots.draw(&pictured_at(interface)?, &serde_json::to_string(pictured)?)
+}
+
+/// Names of interfaces have no stroke (`dev_valid_name` of Linux).
+fn pictured_at(interface: &str) -> io::Result<String> {
+    if interface.contains('/') {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(format!("/ethtool/{interface}.json"))
 }
 
 /// Hands `question`, which begins with a command's number, to the driver, which writes its answer over it.

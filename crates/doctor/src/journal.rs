@@ -2,10 +2,12 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use visapult_ripp_net::private;
 
 use crate::change::Change;
 use crate::roots::Roots;
@@ -14,7 +16,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Changes that were made, in the file that remembers them.
 ///
-/// Nobody else has it open for the same file meanwhile.
+/// Nobody else has it open for the same file meanwhile, and nobody else may write it: what it says is done with the rights of who undoes it.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -62,17 +64,18 @@ impl Journal {
     /// Opens the journal at `path`, which need not be there yet, for the host in `roots`.
     ///
     /// # Errors
-    /// If it cannot be written, is damaged, or in use.
+    /// If it cannot be written, is damaged, or in use, or if it or its folder is another user's, or others may write it.
     pub fn open(path: &Path, roots: Roots) -> Result<Self, JournalError> {
         let state = |cause| JournalError::State { path: path.to_owned(), cause };
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(state)?;
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(path.with_extension("lock"));
-        let lock = lock.map_err(state)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        private::make_record_folder(folder).map_err(|refusal| state(io::Error::other(refusal)))?;
+        let mut lock = OpenOptions::new();
+        lock.create(true).truncate(false).write(true).custom_flags(libc::O_NOFOLLOW);
+        let lock = lock.open(path.with_extension("lock")).map_err(state)?;
         lock.try_lock().map_err(|_| state(io::Error::other("another doctor is at it")))?;
-        let mut kept: Kept = match fs::read(path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|cause| state(cause.into()))?,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Kept::default(),
-            Err(cause) => return Err(state(cause)),
+        let mut kept: Kept = match private::read_record(path).map_err(|refusal| state(io::Error::other(refusal)))? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|cause| state(cause.into()))?,
+            None => Kept::default(),
         };
         let boot = roots.read(BOOT).unwrap_or_default();
         if kept.boot != boot {
@@ -150,7 +153,12 @@ impl Journal {
     fn write(&self) -> Result<(), JournalError> {
         let next = self.path.with_extension("next");
         let write = || {
-            let mut file = File::create(&next)?;
+            // One that was left half written; nobody else is at it.
+            match fs::remove_file(&next) {
+                Err(cause) if cause.kind() != io::ErrorKind::NotFound => return Err(cause),
+                _ => {}
+            }
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&next)?;
             file.write_all(&serde_json::to_vec(&self.kept)?)?;
             file.sync_all()?;
             fs::rename(&next, &self.path)
@@ -175,6 +183,8 @@ fn same(one: &str, other: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
     use super::*;
 
     const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -183,8 +193,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let roots = Roots::at(folder.path());
         fs::create_dir_all(roots.path("/proc/sys/kernel/random")).unwrap();
-        roots.write(BOOT, "one\n").unwrap();
-        NAMES.iter().for_each(|name| roots.write(&format!("/proc/sys/{name}"), "1\t2\n").unwrap());
+        fs::write(roots.path(BOOT), "one\n").unwrap();
+        NAMES.iter().for_each(|name| fs::write(roots.path(&format!("/proc/sys/{name}")), "1\t2\n").unwrap());
         let path = folder.path().join("state/doctor.json");
         (folder, roots, path)
     }
@@ -248,7 +258,7 @@ mod tests {
     fn a_restart_of_the_machine_undoes_everything_by_itself() {
         let (_folder, roots, path) = host();
         Journal::open(&path, roots.clone()).unwrap().make(&change("a", "3 4")).unwrap();
-        roots.write(BOOT, "two\n").unwrap();
+        fs::write(roots.path(BOOT), "two\n").unwrap();
         assert!(Journal::open(&path, roots).unwrap().is_empty());
     }
 
@@ -260,5 +270,70 @@ mod tests {
         drop(journal);
         fs::write(&path, "{").unwrap();
         assert!(matches!(Journal::open(&path, roots), Err(JournalError::State { .. })));
+    }
+
+    /// As somebody else would write it.
+    fn record(path: &Path, changed: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let change = serde_json::json!({"kind": "file", "path": changed, "value": "new"});
+        let kept = serde_json::json!({"boot": "one", "entries": [{"change": change, "before": "old"}]});
+        fs::write(path, kept.to_string()).unwrap();
+    }
+
+    #[test]
+    fn nothing_but_settings_is_put_back_whatever_is_remembered() {
+        let (folder, roots, path) = host();
+        fs::create_dir_all(roots.path("/etc")).unwrap();
+        fs::create_dir_all(roots.path("/sys")).unwrap();
+        let victim = roots.path("/etc/victim");
+        std::os::unix::fs::symlink(&victim, roots.path("/proc/sys/link")).unwrap();
+        for changed in ["/etc/victim", "/proc/sys/../../etc/victim", "/sys/../etc/victim", "/proc/sys/link", "/sys", ""]
+        {
+            fs::write(&victim, "mine").unwrap();
+            record(&path, changed);
+            let mut journal = Journal::open(&path, roots.clone()).unwrap();
+            let fault = journal.undo(|_| ()).unwrap_err();
+            assert!(matches!(fault, JournalError::Setting { .. }), "{changed}: {fault}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{changed}");
+        }
+        drop(folder);
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_believed() {
+        let (_folder, roots, path) = host();
+        let folder = path.parent().unwrap();
+        let refused = || Journal::open(&path, roots.clone()).unwrap_err().to_string();
+        record(&path, "/proc/sys/a");
+        let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        allow(&path, 0o646);
+        assert!(refused().contains("may be read or changed by others"), "{}", refused());
+        allow(&path, 0o644);
+        allow(folder, 0o777);
+        assert!(refused().contains("may be read or changed by others"), "{}", refused());
+        allow(folder, 0o755);
+        assert_eq!(Journal::open(&path, roots.clone()).unwrap().len(), 1);
+        // Only root gives files away.
+        for given in [path.as_path(), folder] {
+            if chown(given, Some(12_345), None).is_ok() {
+                assert!(refused().contains("belongs to user 12345"), "{}", refused());
+                chown(given, Some(0), None).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_where_it_is_written_is_not_written_through() {
+        let (folder, roots, path) = host();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "mine").unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&victim, path.with_extension("next")).unwrap();
+        Journal::open(&path, roots.clone()).unwrap().make(&change("a", "3 4")).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        fs::remove_file(path.with_extension("lock")).unwrap();
+        std::os::unix::fs::symlink(folder.path().join("made"), path.with_extension("lock")).unwrap();
+        assert!(Journal::open(&path, roots).is_err() && !folder.path().join("made").exists());
     }
 }

@@ -1,8 +1,11 @@
 //! Where the system's files are looked for.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// Where settings lie.
+const SETTINGS: [&str; 2] = ["/proc/sys", "/sys"];
 
 /// The folder that has `proc` and `sys` in it.
 ///
@@ -56,7 +59,30 @@ impl Roots {
         names
     }
 
-    pub(crate) fn write(&self, path: &str, value: &str) -> io::Result<()> {
-        fs::write(self.path(path), value)
+    /// What a setting is, which lies below `/proc/sys` or `/sys`.
+    pub(crate) fn setting(&self, path: &str) -> io::Result<String> {
+        self.check_setting(path)?;
+        self.read(path)
+    }
+
+    /// Sets it.
+    pub(crate) fn set(&self, path: &str, value: &str) -> io::Result<()> {
+        self.check_setting(path)?;
+        File::options().write(true).truncate(true).open(self.path(path))?.write_all(value.as_bytes())
+    }
+
+    /// Refuses what is no setting, wherever links lead.
+    fn check_setting(&self, path: &str) -> io::Result<()> {
+        let file = fs::canonicalize(self.path(path))?;
+        let is_below = |folder| fs::canonicalize(self.path(folder)).is_ok_and(|folder| file.starts_with(folder));
+        if file.is_file() && SETTINGS.into_iter().any(is_below) {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is no file below {}", SETTINGS.join(" or "))))
+    }
+
+    /// Draws into a picture of a host.
+    pub(crate) fn draw(&self, path: &str, content: &str) -> io::Result<()> {
+        fs::write(self.path(path), content)
     }
 }

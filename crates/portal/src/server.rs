@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tower_http::compression::CompressionLayer;
 use visapult_ripp_net::Token;
 
-use crate::connections;
+use crate::connections::{self, Serving};
 use crate::pages;
 use crate::registry::Registry;
 use crate::shown::Shown;
@@ -168,13 +168,14 @@ impl Portal {
         let outcome = runtime.block_on(async {
             listener.set_nonblocking(true)?;
             let listener = tokio::net::TcpListener::from_std(listener)?;
+            let tokens = served.tokens.clone();
             let router = Router::new()
                 .route("/session", get(session_socket))
                 .route("/data", get(data_socket))
                 .fallback(pages::serve.layer(CompressionLayer::new()))
                 .with_state(served);
             tokio::select! {
-                () = connections::serve(listener, router, patience) => Ok(()),
+                () = connections::serve(listener, Serving { router, tokens, patience }) => Ok(()),
                 () = told_to_stop(stops, limit) => Ok(()),
                 () = shown.is_given_up() => Ok(()),
             }

@@ -355,7 +355,7 @@ fn a_client_that_takes_nothing_of_what_it_asks_for_is_closed() {
     let (server, _stage) = empty_server_with(Patience { taking: Duration::from_millis(200), ..Patience::default() });
     let mut client = TcpStream::connect(&server.authority).unwrap();
     client.set_write_timeout(Some(PATIENCE)).unwrap();
-    let requests = "GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(100);
+    let requests = format!("GET /no-such-page?token={} HTTP/1.1\r\nHost: localhost\r\n\r\n", server.token).repeat(100);
     let end = loop {
         if let Err(cause) = client.write_all(requests.as_bytes()) {
             break cause.kind();
@@ -372,10 +372,9 @@ fn a_connection_that_goes_on_asking_and_becomes_no_session_ends() {
     let mut client = TcpStream::connect(&server.authority).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     let deadline = Instant::now() + PATIENCE;
+    let request = format!("GET /no-such-page?token={} HTTP/1.1\r\nHost: localhost\r\n\r\n", server.token);
     let mut answer = [0; 1024];
-    while client.write_all(b"GET /no-such-page HTTP/1.1\r\nHost: localhost\r\n\r\n").is_ok()
-        && client.read(&mut answer).is_ok_and(|length| length > 0)
-    {
+    while client.write_all(request.as_bytes()).is_ok() && client.read(&mut answer).is_ok_and(|length| length > 0) {
         assert!(Instant::now() < deadline, "it is still served");
     }
     // What became one goes on.

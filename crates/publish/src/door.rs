@@ -18,6 +18,11 @@ const POLL: Duration = Duration::from_millis(100);
 pub(crate) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
     while !shared.is_over() {
         match listener.accept(POLL) {
+            Ok(Some(session)) if lock(&shared.subscribers).len() >= MOST_ATTACHED => {
+                session.end_because(&format!(
+                    "busy with {MOST_ATTACHED} processes of back ends; try again when one has left"
+                ));
+            }
             Ok(Some(session)) => Subscriber::attach(shared, session),
             Ok(None) => {}
             Err(cause) => {
@@ -27,6 +32,10 @@ pub(crate) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
         }
     }
 }
+
+/// Processes of back ends that are attached at most, give or take those whose thread is only beginning: each costs threads and memory, which are the
+/// simulation's. Few are enough for the tests here.
+pub(super) const MOST_ATTACHED: usize = if cfg!(test) { 2 } else { 256 };
 
 /// Dials the back end, again whenever it is gone, until the publisher is over.
 pub(crate) fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {

@@ -452,7 +452,70 @@ fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[us
 
 #[cfg(test)]
 mod tests {
+    use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, Trust};
+    use visapult_volume::{FieldInfo, Grid, ScalarType};
+
+    use super::super::door::{MOST_ATTACHED, keep_listening};
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn shared() -> Arc<Shared> {
+        let grid = Grid::of_size([2; 3]);
+        let field =
+            FieldInfo { name: "a".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
+        let options = PublisherOptions {
+            name: "test".to_owned(),
+            format: "a test".to_owned(),
+            rank: 0,
+            ranks: 1,
+            block: grid.bounds(),
+            grid,
+            fields: vec![field],
+            live: true,
+            steps: None,
+            times: Vec::new(),
+            time_unit: String::new(),
+            parameters: Vec::new(),
+            delivery: Delivery::Newest,
+            session: Options::default(),
+        };
+        Arc::new(Shared::new(options, false).unwrap())
+    }
+
+    fn eventually(mut condition: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !condition() {
+            assert!(Instant::now() < deadline, "it did not happen");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn no_more_back_ends_attach_than_may_and_others_are_told_why_until_one_leaves() {
+        let open =
+            ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), open).unwrap();
+        let url = listener.url("127.0.0.1", "test");
+        let shared = shared();
+        let letting_in = Arc::clone(&shared);
+        let door = thread::spawn(move || keep_listening(&letting_in, &listener));
+        let attached = || lock(&shared.subscribers).len();
+        let dial = || Session::dial(&url, &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+        let mut back_ends = [dial(), dial()];
+        eventually(|| attached() == MOST_ATTACHED);
+        let refused = dial();
+        eventually(|| !refused.is_alive());
+        let why = refused.why_ended().unwrap_or_default();
+        assert!(why.contains("busy with 2 processes of back ends"), "{why}");
+        assert!(attached() == MOST_ATTACHED && back_ends.iter().all(Session::is_alive));
+        back_ends[0].end_because("it leaves");
+        eventually(|| attached() < MOST_ATTACHED);
+        back_ends[0] = dial();
+        eventually(|| attached() == MOST_ATTACHED);
+        shared.over.store(true, Ordering::Relaxed);
+        door.join().unwrap();
+    }
 
     #[test]
     fn what_is_under_way_is_nearly_through_where_the_next_step_would_come_too_late_for_an_idle_path() {

@@ -107,8 +107,7 @@ pub(crate) fn read_our_text(path: &Path) -> Result<Option<String>, PrivateError>
 /// [`PrivateError`], [`PrivateError::Keep`] among them where the system does not give it.
 pub fn read_rules(path: &Path) -> Result<Option<String>, PrivateError> {
     let Some((file, found)) = found(path)? else { return Ok(None) };
-    let is_open = if found.gid() == found.uid() { OPEN_TO_WRITE & !OPEN_TO_GROUP } else { OPEN_TO_WRITE };
-    if found.mode() & is_open != 0 {
+    if found.mode() & open_to_others(&found) != 0 {
         return Err(PrivateError::OpenRules { path: path.to_owned(), mode: found.mode() & 0o7777 });
     }
     if found.uid() != 0 && !is_ours(&found) {
@@ -117,7 +116,25 @@ pub fn read_rules(path: &Path) -> Result<Option<String>, PrivateError> {
     text(path, content(path, file)?).map(Some)
 }
 
-/// The same, whoever may write it: for what can but take away.
+/// What stands in a record that we have written, and nobody else may write; `None` if there is no such file. Groups are as in [`read_rules`].
+///
+/// # Errors
+/// [`PrivateError`].
+pub fn read_record(path: &Path) -> Result<Option<Vec<u8>>, PrivateError> {
+    let Some((file, found)) = found(path)? else { return Ok(None) };
+    check_record(path, &found)?;
+    content(path, file).map(Some)
+}
+
+/// Makes the folder of such records, if it is not there, and refuses one that is not ours, or that others may write.
+///
+/// # Errors
+/// [`PrivateError`].
+pub fn make_record_folder(folder: &Path) -> Result<(), PrivateError> {
+    check_record(folder, &made_folder(folder)?)
+}
+
+/// The same as [`read_rules`], whoever may write it: for what can but take away.
 ///
 /// # Errors
 /// [`PrivateError::Keep`], [`PrivateError::TooLarge`] and [`PrivateError::NoText`].
@@ -157,11 +174,25 @@ pub fn place(path: &Path, text: &str) -> Result<(), PrivateError> {
 /// # Errors
 /// [`PrivateError`].
 pub fn make_folder(folder: &Path) -> Result<(), PrivateError> {
-    let keep = PrivateError::keep(folder);
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(&keep)?;
-    let found = fs::metadata(folder).map_err(&keep)?;
+    let found = made_folder(folder)?;
     refuse(folder, &found, OPEN_TO_WRITE)?;
     check_ours(folder, &found)
+}
+
+fn made_folder(folder: &Path) -> Result<Metadata, PrivateError> {
+    let keep = PrivateError::keep(folder);
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(&keep)?;
+    fs::metadata(folder).map_err(&keep)
+}
+
+fn check_record(path: &Path, found: &Metadata) -> Result<(), PrivateError> {
+    refuse(path, found, open_to_others(found))?;
+    check_ours(path, found)
+}
+
+/// By what others than its owner may write it.
+fn open_to_others(found: &Metadata) -> u32 {
+    if found.gid() == found.uid() { OPEN_TO_WRITE & !OPEN_TO_GROUP } else { OPEN_TO_WRITE }
 }
 
 /// The file, and what it is once it is open.

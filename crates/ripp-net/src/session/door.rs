@@ -124,22 +124,23 @@ impl Door {
         if let Some(number) = &hello.join {
             return self.join(link, number, &hello).map(|()| None);
         }
-        let waker = match Waker::new() {
-            Ok(waker) => waker,
-            Err(cause) => return Err(unable(link, cause)),
-        };
-        let (control, receiver) = link.split_woken_by(waker).map_err(ControlError::from)?;
         let ruling = self.policy.ruling(None, peer.ip()).cloned();
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(Rejection { why, serves }) => {
                 let rejected =
                     Message::Rejected { why: why.clone(), serves: serves.map(|service| service.name.to_owned()) };
-                control.send(&rejected.to_bytes())?;
+                // He is a stranger until he has gone: who comes later may push him out.
+                link.end_with(&rejected.to_bytes());
                 return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
             }
         };
         drop(stranger);
+        let waker = match Waker::new() {
+            Ok(waker) => waker,
+            Err(cause) => return Err(unable(link, cause)),
+        };
+        let (control, receiver) = link.split_woken_by(waker).map_err(ControlError::from)?;
         let secret = setup::session_secret(exporter.as_ref(), hello.plain_secret.as_deref())?;
         let streams = [transport, options.transport].contains(&Some(Transport::Tcp));
         let most = hello.most_lanes.unwrap_or(0).min(options.lanes.most());

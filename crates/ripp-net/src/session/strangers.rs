@@ -1,4 +1,4 @@
-//! Links that have not shown yet whether they may come in: few at a time, and a flood of them pushes out its own.
+//! Links that have not shown yet whether they may come in, or have been refused and not gone yet: few at a time, and a flood of them pushes out its own.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::control::{ControlLink, oldest_of_the_most};
 use crate::lock::lock;
 
-/// Links that wait to say who they are, at most.
+/// Links that wait to say who they are, or to hear why they are refused, at most.
 const MOST: usize = 64;
 
 /// Links that have not shown the token yet.
@@ -26,11 +26,12 @@ impl Strangers {
         let stream = Arc::new(link.stream()?);
         let mut waiting = lock(&self.0);
         if waiting.len() >= MOST {
-            let peers: Vec<_> = waiting.iter().filter_map(|one| one.peer_addr().ok()).map(|peer| peer.ip()).collect();
+            let there = waiting.iter().enumerate().filter_map(|(at, one)| Some((at, one.peer_addr().ok()?.ip())));
+            let (places, peers): (Vec<_>, Vec<_>) = there.unzip();
             // One that has no address any more is gone, and leaves by itself.
-            if peers.len() == waiting.len() {
+            if peers.len() >= MOST {
                 // Fails where the connection is gone already.
-                let _ = waiting.remove(oldest_of_the_most(&peers)).shutdown(Shutdown::Both);
+                let _ = waiting.remove(places[oldest_of_the_most(&peers)]).shutdown(Shutdown::Both);
             }
         }
         waiting.push(Arc::clone(&stream));

@@ -1,15 +1,15 @@
 //! Peers that lie, flood and stall: what they cost is bounded, and the next honest session works.
 
 use std::collections::HashSet;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use visapult_ripp::cipher::Cipher;
 use visapult_ripp::control::{Hello, Message, VERSIONS, Welcome};
 use visapult_ripp_net::{
-    ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, Mode, RippUrl, Session,
-    SessionError, Token, Trust,
+    Clients, ControlError, ControlEvent, ControlLink, ControlReceiver, ControlSender, Listener, ListenerOptions, Mode,
+    Options, RippUrl, Session, SessionError, Token, Trust,
 };
 
 use crate::common::{PATIENCE, assert_works, dial, eventually, listener};
@@ -317,6 +317,45 @@ fn links_that_never_say_who_they_are_do_not_keep_others_out() {
     let silent: Vec<_> = (0..150).map(|_| Hostile::connect(&url)).collect();
     assert_honest_sessions_work(&listener, &url);
     drop(silent);
+}
+
+#[test]
+fn who_is_refused_and_stays_is_pushed_out_by_those_who_come_later() {
+    const MANY: usize = 300;
+    let insecure =
+        ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), insecure).unwrap();
+    let url = listener.url("127.0.0.1", "test");
+    let refused = Message::Hello(Hello { versions: vec![1], ..hello(&url) }).to_bytes();
+    let stays = |_| {
+        let mut stream = TcpStream::connect(listener.local_addr()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(&(refused.len() as u32).to_be_bytes()).unwrap();
+        stream.write_all(&refused).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(String::from_utf8_lossy(&answer).contains("update yours"), "{answer:?}");
+        stream
+    };
+    let staying: Vec<_> = (0..MANY).map(stays).collect();
+    // There are 64 places, and a thread that has lost its own may need a moment to see it.
+    let held = held_connections(url.port);
+    assert!(held < 200, "{held} of {MANY} are held");
+    let left = Session::dial(&url, &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+    assert_works(&left, &listener.accept(PATIENCE).unwrap().unwrap());
+    drop(staying);
+}
+
+/// Connections at this port of 127.0.0.1 that a process has: what it has closed belongs to none.
+fn held_connections(port: u16) -> usize {
+    const LISTENS: &str = "0A";
+    let local = format!("0100007F:{port:04X}");
+    let table = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
+    let is_held = |line: &&str| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        words[1] == local && words[3] != LISTENS && words[9] != "0"
+    };
+    table.lines().skip(1).filter(is_held).count()
 }
 
 #[test]
