@@ -49,6 +49,8 @@ def test_a_back_end_whose_terminal_is_gone_ends_in_order_and_leaves_its_report(t
         for line in back_end.process.stderr or ():
             if "the first step of the simulation is there" in line:
                 break
+        # The system tells of it, and a shell does, too.
+        back_end.signal(signal.SIGHUP)
         back_end.signal(signal.SIGHUP)
         assert back_end.end().code == 0
         assert json.loads((tmp_path / "counted.json").read_text())["first_step_s"] > 0
