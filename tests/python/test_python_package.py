@@ -318,6 +318,9 @@ def test_wrong_calls_are_refused_with_the_reason(volume: np.ndarray) -> None:
         for step in (-1, 2**64):
             with pytest.raises(visapult.CallError, match=f"step {step} is no number of a step"):
                 p.begin(1.0, step=step)
+        for call in [lambda: p.publish(np.inf, p=volume), lambda: p.begin(-np.inf)]:
+            with pytest.raises(visapult.CallError, match="give NaN where it is unknown"):
+                call()
         for call in [lambda: p.publish(10**400, p=volume), lambda: p.begin(10**400)]:
             with pytest.raises(visapult.CallError, match="out of bounds"):
                 call()

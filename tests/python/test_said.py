@@ -183,3 +183,58 @@ def test_a_machine_that_starts_no_threads_is_told_in_one_line(kilobytes: int) ->
     assert "panicked" not in ended.stderr
     assert ended.returncode in (0, 1)
     assert (ended.returncode == 1) == (ended.stderr.count("\n") == 1), ended.stderr
+
+
+@pytest.mark.parametrize("words", [["copy", "FIELD", "~/here"], ["copy", "~/none", "HERE"], ["share", "~/none"], ["info", "~/none.npy"], ["serve", "~/none.npy"]])
+def test_a_path_that_only_a_shell_understands_is_told_and_makes_no_folder(
+    words: list[str], field: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    places = {"FIELD": field, "HERE": tmp_path / "here"}
+    refused = run(*(places.get(word, word) for word in words), check=False)
+    assert refused.returncode != 0 and refused.stderr.count("\n") == 1 and "`~` is for the shell" in refused.stderr, refused
+    assert [path.name for path in tmp_path.iterdir()] == [field.name]
+
+
+def test_a_folder_that_is_called_as_shells_call_ones_own_is_one_like_any_other(
+    field: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("~").mkdir()
+    run("copy", field, "~/here.npy")
+    assert run("info", "~/here.npy", "--json").stdout == run("info", "./~/here.npy", "--json").stdout
+
+
+TOKEN = "MDEyMzQ1Njc4OWFiY2RlZg"
+
+
+@pytest.mark.parametrize("url", [f"{TOKEN}@host:1/x", f"ripp://{TOKEN} @host:1/x", f"ripp://{TOKEN}", f"ripp:{TOKEN}@h/x", f" {TOKEN}@h/x"])
+@pytest.mark.parametrize("command", [["info"], ["verify"], ["copy"], ["copy", "--json"], ["perf", "send"], ["fetches"]])
+def test_the_token_of_a_url_that_is_broken_is_not_repeated(command: list[str], url: str, tmp_path: Path) -> None:
+    refused = run(*command, url, *([tmp_path / "here"] if command[0] == "copy" else []), check=False)
+    assert refused.returncode != 0 and refused.stderr and TOKEN not in refused.stdout + refused.stderr, refused
+
+
+def test_what_is_published_elsewhere_is_not_served_but_shown() -> None:
+    refused = run("serve", f"ripp://{TOKEN}@127.0.0.1:9/x", check=False)
+    assert refused.returncode == 1 and "what listens elsewhere is shown with view" in refused.stderr, refused
+
+
+def test_what_a_share_has_is_no_source_and_that_is_said_of_a_path_in_it_too(tmp_path: Path) -> None:
+    with sharing(tmp_path / "runs") as share:
+        for command in ("info", "view"):
+            for url in (share.url, f"{share.url}/run.h5"):
+                refused = run(command, url, check=False)
+                assert refused.returncode == 1 and "visapult share" in refused.stderr and "copy" in refused.stderr, refused
+
+
+def test_hashes_that_nobody_reads_any_more_end_quietly(tmp_path: Path) -> None:
+    with sharing(tmp_path / "runs") as share:
+        (tmp_path / "runs" / "file").write_text("x")
+        end, gone = os.pipe()
+        os.close(end)
+        told = subprocess.run([VISAPULT, "verify", share.url], stdout=gone, stderr=subprocess.PIPE, text=True, timeout=SOON, check=False)
+        os.close(gone)
+        assert (told.returncode, told.stderr) == (0, "")
+        fetched = run("fetches", share.url)
+        assert (fetched.stdout, fetched.stderr) == ("", "visapult: nothing is fetched\n")

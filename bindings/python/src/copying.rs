@@ -10,12 +10,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBool, PyString};
 use visapult_copy::{
     Alike, CopyError as Ended, CopyOptions, Delete, Endpoint, Event, Headway, Pace, Patterns, Progress, Report, Span,
     Tally, Wish, copy as copy_now,
 };
-use visapult_ripp_net::units::{parse_rate, parse_transport};
+use visapult_ripp_net::units::{check_rate, parse_rate, parse_transport};
 use visapult_ripp_net::{Lanes, MOST_LANES, Options, Rate, Undisturbed, with_kept_token};
 
 use crate::failure::{CallError, CopyError, given};
@@ -63,6 +63,9 @@ impl<'py> FromPyObject<'_, 'py> for Speed {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyBool>() {
+            return Err(CallError::new_err("rate: a bool is no rate: give bits per second"));
+        }
         text_or(object, Self::Text, Self::Bps)
     }
 }
@@ -82,10 +85,10 @@ impl Place {
 impl Speed {
     pub(crate) fn bps(self) -> PyResult<u64> {
         match self {
-            Self::Bps(bps) if (1.0..1e18).contains(&bps) => Ok(bps.round() as u64),
-            Self::Bps(bps) => Err(CallError::new_err(format!("rate: {bps} is no rate: give bits per second"))),
-            Self::Text(text) => parse_rate(&text).map_err(|why| CallError::new_err(format!("rate: {why}"))),
+            Self::Bps(bps) => check_rate(bps),
+            Self::Text(text) => parse_rate(&text),
         }
+        .map_err(|why| CallError::new_err(format!("rate: {why}")))
     }
 }
 

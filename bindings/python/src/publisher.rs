@@ -399,6 +399,9 @@ impl Publisher {
 
 impl State {
     fn begin(&mut self, time: f64, step: Option<StepIndex>) -> Result<StepIndex, FlowError> {
+        if time.is_infinite() {
+            return Err(FlowError::Usage(format!("time: {time} is no time: give NaN where it is unknown")));
+        }
         let own = self.next;
         let publisher = self.publisher()?;
         let least = publisher.as_ref().map_or(own, |publisher| publisher.next());

@@ -9,10 +9,12 @@ mod perf;
 mod serve;
 mod trace;
 
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use visapult_pipeline::{CodeBits, MOST_EDGE};
 use visapult_ripp_net::units::parse_bytes;
@@ -26,23 +28,33 @@ pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
 
-const SOURCES: &str = "\
+/// What is read.
+const FILES: &str = "\
 Sources:
   demo:wave?n=128          the 3-D wave equation, running while it is watched
   field.npy                numpy array [z, y, x] or [t, z, y, x]
   field.json               raw values with a JSON description
   scan.nii, scan.nii.gz    NIfTI-1 and -2
   run.h5:/group/dataset    HDF5 dataset; without a path, all that fit
-  run.vtkhdf               adaptively refined grids (VTKHDF OverlappingAMR)
+  run.vtkhdf               VTKHDF: an image, or adaptively refined grids
   data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder
-  'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
-  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere;
+  https://host/data.zarr   the same in an object store, of which only what is
+  s3://bucket/data.zarr    looked at is read
+  'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory";
+
+/// What is received.
+const FLOWS: &str = "  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere;
                            ripp://host:port/name if the whole URL is a line of
                            ~/.config/visapult/urls, and so not to be seen here";
 
+/// What is shown.
+fn sources() -> String {
+    format!("{FILES}\n{FLOWS}")
+}
+
 /// See large 3-D fields that live elsewhere, in a browser.
 #[derive(Debug, Parser)]
-#[command(name = "visapult", version, after_help = SOURCES)]
+#[command(name = "visapult", version, after_help = sources())]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -78,10 +90,11 @@ pub(crate) enum Command {
 
 /// Options of `visapult view`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult view demo:wave\n  visapult view scan.nii.gz --port 0\n  \
-                                ssh -t -L 7420:127.0.0.1:7420 cluster visapult view run.h5:/density"))]
+#[command(after_help = format!("{}\n\nExamples:\n  visapult view demo:wave\n  visapult view scan.nii.gz --port 0\n  \
+                                ssh -t -L 7420:127.0.0.1:7420 cluster visapult view run.h5:/density", sources()))]
 pub(crate) struct ViewOptions {
     /// What to show.
+    #[arg(value_parser = source())]
     pub(crate) source: String,
     #[command(flatten)]
     pub(crate) page: PageOptions,
@@ -160,13 +173,14 @@ pub(crate) enum ProxyName {
 
 /// Options of `visapult render`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{SOURCES}\n\nExamples:\n  visapult render scan.nii.gz --out scan.png\n  \
+#[command(after_help = format!("{}\n\nExamples:\n  visapult render scan.nii.gz --out scan.png\n  \
     visapult render run.h5:/density --out a.png --size 1024x1024 --az 45 --el 10 --tf hot.json\n  \
     visapult render field.npy --out s.png --proxy slabs --key-az 30 --az 50 --json cost.json\n  \
     visapult render field.npy --out t.png --proxy scalar-slabs --key-az 30 --az 50 --tf other.json\n  \
-    visapult render run.h5 --out d.png --field 'log10(density)'"))]
+    visapult render run.h5 --out d.png --field 'log10(density)'", sources()))]
 pub(crate) struct RenderOptions {
     /// What to render.
+    #[arg(value_parser = source())]
     pub(crate) source: String,
     /// PNG file to write; `-` is standard output.
     #[arg(long, value_name = "FILE")]
@@ -237,9 +251,10 @@ pub(crate) struct RenderOptions {
 
 /// Options of `visapult info`.
 #[derive(Debug, Args)]
-#[command(after_help = SOURCES)]
+#[command(after_help = sources())]
 pub(crate) struct InfoOptions {
     /// What to look at.
+    #[arg(value_parser = source())]
     pub(crate) source: String,
     /// Print JSON.
     #[arg(long)]
@@ -258,6 +273,16 @@ pub(crate) struct ImageSize {
 }
 
 const MOST_THREADS: usize = 1024;
+
+/// The name of a source, or a URL, around which blanks mean nothing.
+fn source() -> impl TypedValueParser<Value = String> {
+    OsStringValueParser::new().try_map(parse_source)
+}
+
+fn parse_source(written: OsString) -> Result<String, &'static str> {
+    let text = written.into_string().map_err(|_| "it is no text in UTF-8: rename the file, or name a link to it")?;
+    Ok(if text.contains("://") { text.trim().to_owned() } else { text })
+}
 
 fn parse_size(text: &str) -> Result<ImageSize, String> {
     let edges = text.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
@@ -311,6 +336,28 @@ mod tests {
             let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
             let [least, default] = [Memory::LEAST, Memory::DEFAULT].map(|memory| memory.bytes() >> 20);
             assert!(words.contains(&format!("{least}MiB at least [default: {default}MiB]")), "{words}");
+        }
+    }
+
+    #[test]
+    fn sources_are_text_and_blanks_around_urls_mean_nothing() {
+        use std::os::unix::ffi::OsStringExt;
+        let source = |written: &[u8]| parse_source(OsString::from_vec(written.to_vec()));
+        assert_eq!(source(b" ripp://host:1/x\n"), Ok("ripp://host:1/x".to_owned()));
+        assert_eq!(source(b" field.npy"), Ok(" field.npy".to_owned()));
+        assert!(source(b"caf\xe9.npy").unwrap_err().contains("rename the file"));
+        let command = ["visapult".into(), "info".into(), OsString::from_vec(b"caf\xe9.npy".to_vec())];
+        let refused = Arguments::try_parse_from(command).unwrap_err().to_string();
+        assert!(refused.contains("<SOURCE>") && refused.contains("rename the file"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_served_is_read_and_what_is_shown_may_be_received() {
+        let help = |command: &str| Arguments::command().find_subcommand_mut(command).unwrap().render_help().to_string();
+        let is_offered = |command: &str| help(command).contains("  'ripp://...'  ");
+        assert_eq!(["view", "render", "info", "serve"].map(is_offered), [true, true, true, false]);
+        for command in ["view", "render", "info", "serve"] {
+            assert!(["https://", "s3://", "VTKHDF: an image"].iter().all(|source| help(command).contains(source)));
         }
     }
 

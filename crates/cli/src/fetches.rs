@@ -5,7 +5,7 @@ use serde_json::json;
 use visapult_copy::{Endpoint, FetchState, counted, fetches, size};
 
 use crate::arguments::FetchesOptions;
-use crate::say::say;
+use crate::say::{say, tell};
 
 pub(crate) fn run(options: &FetchesOptions) -> Result<()> {
     let Endpoint::There(share) = &options.share else {
@@ -16,6 +16,9 @@ pub(crate) fn run(options: &FetchesOptions) -> Result<()> {
         && !states.iter().any(|state| state.number == number)
     {
         bail!("there is no copy {number} of yours; visapult fetches without --stop names all");
+    }
+    if states.is_empty() {
+        tell("nothing is fetched");
     }
     for state in states {
         say(&if options.json { json!(state).to_string() } else { line(&state, options.stop) });

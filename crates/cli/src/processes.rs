@@ -2,9 +2,7 @@
 
 use std::env;
 use std::path::Path;
-use std::process::exit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use visapult_pipeline::{Comm, Crew};
@@ -12,7 +10,7 @@ use visapult_trace::Recording;
 
 use crate::arguments::SplitOptions;
 use crate::output_file::{Output, check_writable};
-use crate::stop::on_signal;
+use crate::stop::once_asked;
 
 /// The processes of this run. When it is dropped, the run ends for all of them.
 pub(crate) struct Processes {
@@ -46,12 +44,8 @@ impl Processes {
     /// The crew, where another process has the page; from here on a signal makes this process leave it.
     pub(crate) fn crew_of_another(&self) -> Result<Option<&Arc<Crew>>> {
         let Some(crew) = self.crew.as_ref().filter(|crew| !crew.is_head()) else { return Ok(None) };
-        let (leaving, asked) = (Arc::clone(crew), AtomicBool::new(false));
-        on_signal(move || {
-            // Asked twice, it does not wait.
-            if asked.swap(true, Ordering::Relaxed) {
-                exit(130);
-            }
+        let leaving = Arc::clone(crew);
+        once_asked(move || {
             let leaving = Arc::clone(&leaving);
             std::thread::spawn(move || leaving.end());
         })?;

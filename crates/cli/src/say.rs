@@ -17,6 +17,9 @@ const EIO: i32 = 5;
 /// Bytes of a line that are shown as one.
 const LONGEST_LINE: usize = 1 << 16;
 
+/// What is shorter, and stands where no token is to be, is a name: a token has 22 signs.
+const LEAST_TOKEN: usize = 16;
+
 /// Why the first line that is lost could not be written.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
@@ -44,7 +47,12 @@ pub(crate) fn say(line: &str) {
 /// What would be a file, to standard output.
 pub(crate) fn pour(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) {
     let mut out = output();
-    if let Err(cause) = write(&mut out).and_then(|()| out.flush())
+    note_lost(write(&mut out).and_then(|()| out.flush()));
+}
+
+/// What was said to standard output may not have been written.
+pub(crate) fn note_lost(written: io::Result<()>) {
+    if let Err(cause) = written
         && !is_gone(&cause)
     {
         // Those that follow most often have the same cause.
@@ -92,11 +100,12 @@ pub(crate) fn tell(line: &str) {
 /// What went wrong, and the causes of it that are not in what it says itself.
 pub(crate) fn with_causes(problem: &anyhow::Error) -> String {
     let told = |cause: &(dyn Error + 'static)| cause.downcast_ref().map_or_else(|| cause.to_string(), system_reason);
-    problem.chain().map(told).fold(String::new(), |before, cause| match before.as_str() {
+    let all = problem.chain().map(told).fold(String::new(), |before, cause| match before.as_str() {
         "" => cause,
         _ if before.contains(&cause) => before,
         _ => format!("{before}: {cause}"),
-    })
+    });
+    without_tokens(&all)
 }
 
 /// Words beside it, as they are.
@@ -138,18 +147,44 @@ fn printable(lines: &str) -> String {
     shown
 }
 
-/// The text without what stands between `://` and `@`, unless it is the word that examples have there.
+/// The text without what stands between `://` and `@`, unless it is the word that examples have there, and without tokens of URLs of which one of the
+/// two is missing.
 fn without_tokens(text: &str) -> String {
-    let mut safe = String::new();
-    let mut rest = text;
+    let words = text.split_inclusive(char::is_whitespace);
+    words.map(|word| if word.contains("://") { without_secret(word) } else { without_bare_token(word) }).collect()
+}
+
+/// A word that has URLs in it.
+fn without_secret(word: &str) -> String {
+    let (mut safe, mut rest) = (String::new(), word);
     while let Some((before, after)) = rest.split_once("://") {
         safe = safe + before + "://";
-        let word = after.split(|end: char| end.is_whitespace()).next().unwrap_or_default();
-        let token = &word[..word.rfind('@').unwrap_or(0)];
-        safe += if token.is_empty() || token == "TOKEN" { token } else { "..." };
-        rest = &after[token.len()..];
+        let secret = match after.rfind('@') {
+            Some(end) => &after[..end],
+            None => cut_off(before, after),
+        };
+        safe += if secret.is_empty() || secret == "TOKEN" { secret } else { "..." };
+        rest = &after[secret.len()..];
     }
     safe + rest
+}
+
+/// What may be the token of a RIPP URL that ends behind it: no host, for that has a port.
+fn cut_off<'a>(scheme: &str, after: &'a str) -> &'a str {
+    let end = after.find(|sign| !is_of_token(sign)).unwrap_or(after.len());
+    let goes_on = after[end..].strip_prefix([':', '.']).is_some_and(|rest| rest.starts_with(is_of_token));
+    if scheme.ends_with("ripp") && end >= LEAST_TOKEN && !goes_on { &after[..end] } else { "" }
+}
+
+/// A word in which a token stands before an `@`, and no scheme before that.
+fn without_bare_token(word: &str) -> String {
+    let Some((before, behind)) = word.split_once('@') else { return word.to_owned() };
+    let first = before.trim_end_matches(is_of_token);
+    if before.len() - first.len() < LEAST_TOKEN { word.to_owned() } else { format!("{first}...@{behind}") }
+}
+
+fn is_of_token(sign: char) -> bool {
+    sign.is_ascii_alphanumeric() || "-_".contains(sign)
 }
 
 #[cfg(test)]
@@ -200,6 +235,30 @@ mod tests {
         let told = "invalid value 'ripp://SECRET@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y";
         let safe = without_tokens(told);
         assert_eq!(safe, "invalid value 'ripp://...@host:99999/perf#F' for '<URL>': in ripp://TOKEN@host:port, x@y");
-        assert_eq!(without_tokens("see https://example.org/ or a@b"), "see https://example.org/ or a@b");
+        let token = "MDEyMzQ1Njc4OWFiY2RlZg";
+        for broken in [
+            "T@host:1/x#F",
+            "ripp:/T@host:1",
+            "ripp:T@h",
+            "'ripp://T @host:1/x'",
+            "ripp://T",
+            "ripp://T: no such",
+            "ripp:// T@h:1",
+            "é/T@h",
+        ] {
+            let (told, expected) = (broken.replace('T', token), broken.replace('T', "..."));
+            assert_eq!(without_tokens(&told), expected);
+            assert_eq!(without_tokens(&expected), expected);
+        }
+        for name in [
+            "see https://example.org/ or a@b",
+            "ripp://host",
+            "ripp://a-long-name-of-a-host:4000/x",
+            "ripp://a-long-name-of-a-host.org",
+            "s3://a-long-name-of-a-bucket/x",
+            "run@12/x.npy user@host:x",
+        ] {
+            assert_eq!(without_tokens(name), name);
+        }
     }
 }

@@ -18,12 +18,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// If signals cannot be taken.
 pub(crate) fn when_asked(limit: Option<Duration>) -> Result<&'static AtomicBool> {
-    on_signal(|| {
-        // Asked twice, it does not wait.
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    })?;
+    once_asked(|| STOP.store(true, Ordering::Relaxed))?;
     if let Some(limit) = limit {
         thread::spawn(move || {
             thread::sleep(limit);
@@ -31,6 +26,20 @@ pub(crate) fn when_asked(limit: Option<Duration>) -> Result<&'static AtomicBool>
         });
     }
     Ok(&STOP)
+}
+
+/// Has `asked` called when the user wants to stop. Asked twice, the program does not wait.
+///
+/// # Errors
+/// If signals cannot be taken.
+pub(crate) fn once_asked(mut asked: impl FnMut() + Send + 'static) -> Result<()> {
+    let mut is_asked = false;
+    on_signal(move || {
+        if std::mem::replace(&mut is_asked, true) {
+            std::process::exit(INTERRUPTED.into());
+        }
+        asked();
+    })
 }
 
 /// Has `asked` called at each signal that asks the program to end, but for those that whoever started it has it ignore, as `nohup` does before its

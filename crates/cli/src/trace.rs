@@ -23,7 +23,10 @@ fn plot(options: &TracePlotOptions) -> Result<()> {
     if options.json.as_ref() == Some(&options.out) {
         bail!("{} cannot be the picture and the report: name another file after --json", options.out.display());
     }
-    let whole = timeline(&options.files)?;
+    let (whole, run, runs) = timeline(&options.files)?.of_one_run();
+    if runs > 1 {
+        tell(&format!("the simulation was started anew while this was recorded: this is run {run} of {runs}"));
+    }
     let timeline = options.steps.map_or_else(|| whole.clone(), |steps| whole.of_steps(steps.first, steps.last));
     if timeline.events.is_empty() {
         let known = whole.steps();

@@ -14,7 +14,7 @@ use visapult_copy::{
 
 use crate::arguments::VerifyOptions;
 use crate::causes::Causes;
-use crate::say::{output, say, tell};
+use crate::say::{note_lost, output, say, tell};
 use crate::stop::{self, INTERRUPTED};
 
 /// How long a connection that is lost is dialled again.
@@ -136,7 +136,7 @@ fn list(elsewhere: &Endpoint) -> Result<ExitCode> {
     });
     causes.rest().iter().for_each(|line| tell(line));
     let report = report?;
-    outcome.and_then(|()| out.finish().map(drop))?;
+    note_lost(outcome.and_then(|()| out.finish().map(drop)));
     Ok(if report.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

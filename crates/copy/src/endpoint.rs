@@ -9,6 +9,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use visapult_objects::{At, ObjectUrl, unescaped};
 use visapult_ripp_net::{RippUrl, UrlError};
+use visapult_volume_io::{FOR_THE_SHELL, shell_path};
 
 use crate::names::{Name, inner_path};
 
@@ -67,6 +68,9 @@ pub enum EndpointError {
          that is reached by ssh shares with `visapult share`"
     )]
     Elsewhere,
+    /// Written as shells write the folder of a user.
+    #[error("{}: {FOR_THE_SHELL}", .0.display())]
+    Shell(PathBuf),
     /// Of an object store.
     #[error(transparent)]
     Objects(#[from] visapult_objects::UrlError),
@@ -83,6 +87,7 @@ impl Endpoint {
         if self.is_empty() {
             return Err(EndpointError::NoSource);
         }
+        self.check_shell()?;
         let Self::Stored(url @ ObjectUrl { at: At::Web { .. }, .. }) = self else { return Ok(()) };
         let name = url.name().and_then(|name| Name::new(&name)).filter(|name| !name.is_ours());
         if url.is_folder || name.is_none() { Err(EndpointError::Folder) } else { Ok(()) }
@@ -90,7 +95,15 @@ impl Endpoint {
 
     /// Whether anything can be copied to there.
     pub(crate) fn check_destination(&self) -> Result<(), EndpointError> {
-        if self.is_empty() { Err(EndpointError::NoDestination) } else { Ok(()) }
+        if self.is_empty() { Err(EndpointError::NoDestination) } else { self.check_shell() }
+    }
+
+    /// Whether it is a path that programs understand.
+    pub(crate) fn check_shell(&self) -> Result<(), EndpointError> {
+        match self {
+            Self::Here(path) if shell_path(path) => Err(EndpointError::Shell(path.clone())),
+            _ => Ok(()),
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -316,6 +329,14 @@ mod tests {
         let empty: Endpoint = "".parse().unwrap();
         assert!(matches!(empty.check_source(), Err(EndpointError::NoSource)));
         assert!(matches!(empty.check_destination(), Err(EndpointError::NoDestination)));
+        for wrong in ["~", "~/runs"].map(|wrong| wrong.parse::<Endpoint>().unwrap()) {
+            for refused in [wrong.check_source(), wrong.check_destination()] {
+                assert!(refused.unwrap_err().to_string().contains("./~"));
+            }
+        }
+        for here in ["./~", "./~/runs", "~runs", "a/~"].map(|here| here.parse::<Endpoint>().unwrap()) {
+            assert!(here.check_source().is_ok() && here.check_destination().is_ok(), "{here:?}");
+        }
         for wrong in ["https://h", "https://h/", "https://h/a/", "https://h/%2e%2e", "https://h/a.visapult-part"] {
             assert!(matches!(wrong.parse::<Endpoint>().unwrap().check_source(), Err(EndpointError::Folder)), "{wrong}");
         }

@@ -30,6 +30,7 @@ use self::link::Portion;
 use self::policy::Policy;
 use self::rights::Rights;
 use self::stripe::Stripe;
+use crate::endpoint::Endpoint;
 use crate::error::CopyError;
 use crate::fetching::Fetches;
 use crate::fields::Turn;
@@ -123,6 +124,7 @@ impl Share {
     /// If it is no folder, or the address cannot be had.
     pub fn open(options: ShareOptions) -> Result<Self, CopyError> {
         let ShareOptions { folder, access, fetch, bind, identity, secrets, session } = options;
+        Endpoint::Here(folder.clone()).check_shell()?;
         let wrong = |cause: std::io::Error| CopyError::at(&folder, &cause);
         let real = std::fs::canonicalize(&folder).map_err(wrong)?;
         secrets.map_or(Ok(()), |secrets| refuse_secrets(&real, &secrets))?;

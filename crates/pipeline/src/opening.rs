@@ -48,6 +48,10 @@ pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
 /// [`PipelineError`] says what could not be opened or does not fit, and what to do.
 pub fn open_to_publish(source: &str) -> Result<Box<dyn Source>, PipelineError> {
     let name = source;
+    if is_flow(name) {
+        let why = "serve publishes files and demos; what listens elsewhere is shown with view";
+        return Err(PipelineError::Option(why.to_owned()));
+    }
     let source = open_local_fitting(name)?.0;
     if let Some(file) = source.outside().first() {
         let problem = format!(

@@ -10,7 +10,7 @@ use axum::handler::Handler;
 use axum::routing::get;
 use thiserror::Error;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 use tower_http::compression::CompressionLayer;
 use visapult_ripp_net::Token;
 
@@ -101,8 +101,7 @@ pub enum PortalError {
 /// A server that listens and is ready to serve.
 pub struct Portal {
     runtime: Runtime,
-    /// Heard from the moment on at which the URL is known.
-    stops: [Signal; 2],
+    stop: Arc<Notify>,
     listener: TcpListener,
     address: SocketAddr,
     tokens: Tokens,
@@ -137,8 +136,14 @@ impl Portal {
             .enable_all()
             .build()
             .map_err(PortalError::Serve)?;
-        let stops = runtime.block_on(async { stop_signals() }).map_err(PortalError::Serve)?;
-        Ok(Self { runtime, stops, listener, address, tokens: config.tokens, patience: config.patience })
+        let (stop, PortalConfig { tokens, patience, .. }) = (Arc::default(), config);
+        Ok(Self { runtime, stop, listener, address, tokens, patience })
+    }
+
+    /// What ends [`serve`](Self::serve), at once if that has not begun.
+    pub fn stopper(&self) -> impl Fn() + Send + 'static + use<> {
+        let stop = Arc::clone(&self.stop);
+        move || stop.notify_one()
     }
 
     /// The page, with the token that opens it; it may steer.
@@ -155,13 +160,13 @@ impl Portal {
         format!("http://{}/?token={}", self.address, token.encoded())
     }
 
-    /// Serves until `limit` has passed, the process is told to stop (SIGINT, SIGTERM), or what was to come will not. Pages that open
-    /// before the back end has come wait for it.
+    /// Serves until `limit` has passed, its [stopper](Self::stopper) is called, or what was to come will not. Pages that open before the back end
+    /// has come wait for it.
     ///
     /// # Errors
     /// [`PortalError::Serve`] if the server breaks.
     pub fn serve(self, shown: Shown, limit: Option<Duration>) -> Result<(), PortalError> {
-        let (runtime, stops) = (self.runtime, self.stops);
+        let (runtime, stop) = (self.runtime, self.stop);
         let patience = self.patience;
         let served = Served { shown: shown.clone(), registry: Arc::default(), tokens: self.tokens, patience };
         let listener = self.listener;
@@ -176,7 +181,8 @@ impl Portal {
                 .with_state(served);
             tokio::select! {
                 () = connections::serve(listener, Serving { router, tokens, patience }) => Ok(()),
-                () = told_to_stop(stops, limit) => Ok(()),
+                () = stop.notified() => Ok(()),
+                () = time_is_up(limit) => Ok(()),
                 () = shown.is_given_up() => Ok(()),
             }
         });
@@ -206,22 +212,10 @@ fn listen_near_default(address: IpAddr) -> Result<TcpListener, PortalError> {
     Err(taken)
 }
 
-/// What the process is told to stop by, Ctrl-C among them.
-fn stop_signals() -> io::Result<[Signal; 2]> {
-    Ok([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?])
-}
-
-async fn told_to_stop([mut interrupted, mut terminated]: [Signal; 2], limit: Option<Duration>) {
-    let time_is_up = async {
-        match limit {
-            Some(limit) => tokio::time::sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        () = time_is_up => {}
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
+async fn time_is_up(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -248,5 +242,13 @@ mod tests {
         let first = Portal::bind(config("127.0.0.1", 0)).unwrap();
         let refused = Portal::bind(config("127.0.0.1", first.address.port())).err().unwrap().to_string();
         assert!(refused.contains("--port"), "{refused}");
+    }
+
+    #[test]
+    fn one_that_is_stopped_ends_in_order_though_it_was_just_to_begin() {
+        let portal = Portal::bind(config("127.0.0.1", 0)).unwrap();
+        let (_stage, shown) = crate::stage("What is to be shown is being opened.");
+        portal.stopper()();
+        portal.serve(shown, None).unwrap();
     }
 }

@@ -25,9 +25,7 @@ pub struct Identity {
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// Neither variable of the environment says where the user's configuration is.
-    #[error(
-        "neither XDG_CONFIG_HOME nor HOME says where the user's configuration is: set one, or name a certificate and a key"
-    )]
+    #[error("neither XDG_CONFIG_HOME nor HOME says where the user's configuration is: set one of them")]
     NoFolder,
     /// HOME leads nowhere.
     #[error(

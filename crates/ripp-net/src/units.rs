@@ -36,12 +36,33 @@ pub fn parse_rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no rate: write bits per second, such as 950M or 10Gbit"))
 }
 
+/// The same as a number: whole ones, and those that have a fraction.
+///
+/// # Errors
+/// What was expected instead.
+pub fn check_rate(bps: f64) -> Result<u64, String> {
+    if !(1.0..1e18).contains(&bps) {
+        return Err(format!("{bps} is no rate: give bits per second"));
+    }
+    if bps < LEAST_BARE as f64 {
+        return Err(format!(
+            "{bps} would be bits per second: give \"{bps}M\" for megabits, or \"{bps}bit/s\" if that is meant"
+        ));
+    }
+    Ok(bps.round() as u64)
+}
+
 /// Bytes: `64MiB`, `1G`, `4096`.
 ///
 /// # Errors
 /// What was expected instead.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
+    if let Some(number) = text.trim().strip_suffix('b')
+        && number.ends_with(|prefix: char| prefix.is_ascii_alphabetic())
+    {
+        return Err(format!("{text:?} may be bits or bytes: write bytes, as {number}B"));
+    }
     let binary = [("kib", 1024.0), ("mib", 1_048_576.0), ("gib", 1_073_741_824.0), ("tib", 1_099_511_627_776.0)];
     let decimal = [
         ("kb", 1e3),
@@ -173,6 +194,19 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_has_lost_its_unit_is_no_rate_either() {
+        assert_eq!([10_000.0, 950e6, 1.5e10].map(check_rate), [10_000, 950_000_000, 15_000_000_000].map(Ok));
+        for bps in [1.0, 950.0, 9_999.5] {
+            let forgotten = check_rate(bps).unwrap_err();
+            assert!(forgotten.contains(&format!("give \"{bps}M\"")), "{forgotten}");
+            assert!(parse_rate(&format!("{bps}M")).is_ok() && parse_rate(&format!("{bps}bit/s")).is_ok());
+        }
+        for bps in [0.0, -1.0, 1e18, f64::NAN, f64::INFINITY] {
+            assert!(check_rate(bps).unwrap_err().contains("is no rate"), "{bps}");
+        }
+    }
+
+    #[test]
     fn a_packet_has_1200_to_9000_bytes() {
         assert_eq!(
             (parse_mtu("auto"), parse_mtu("1200"), parse_mtu("9000")),
@@ -208,6 +242,10 @@ mod tests {
             ("7B", 7),
         ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for (bits, bytes) in [("1Gb", "1GB"), ("2 Mib", "2 MiB"), ("64kb", "64kB")] {
+            assert!(parse_bytes(bits).unwrap_err().ends_with(&format!("write bytes, as {bytes}")));
+            assert!(parse_bytes(bytes).is_ok() && parse_bytes(&bytes.to_lowercase()).is_err());
         }
         assert!(parse_bytes("1X").is_err() && parse_bytes("0").is_err());
     }

@@ -55,6 +55,11 @@ pub enum UrlError {
     /// Behind the port.
     #[error("in the RIPP URL, name {0:?} must be at most 255 letters, digits and - . _ ~ /")]
     Name(String),
+    /// A path is appended to it.
+    #[error(
+        "a path follows the RIPP URL, as in the URLs of `visapult share`, which are for `copy` and `verify`: copy what is there, or `visapult serve` it there"
+    )]
+    Path,
     /// Behind the `#`.
     #[error("in the RIPP URL, behind the #: {0}")]
     Fingerprint(#[from] FingerprintError),
@@ -91,6 +96,7 @@ impl FromStr for RippUrl {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let rest = text.trim().strip_prefix(SCHEME).ok_or(UrlError::Scheme)?;
         let (rest, fingerprint) = match rest.split_once('#') {
+            Some((_, written)) if written.contains('/') => return Err(UrlError::Path),
             Some((rest, written)) => (rest, Some(written.parse()?)),
             None => (rest, None),
         };
@@ -215,6 +221,7 @@ mod tests {
         }
         assert!(matches!(refusal("ripp://host:1/a b"), UrlError::Name(_)));
         assert!(matches!(refusal("ripp://host:1/a#short"), UrlError::Fingerprint(_)));
+        assert!(matches!(refusal(&format!("ripp://host:1/a#{FINGERPRINT}/run.h5")), UrlError::Path));
     }
 
     #[test]

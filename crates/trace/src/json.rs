@@ -21,6 +21,9 @@ pub(crate) const CLOCK: &str = "visapult_clock";
 /// Metadata: so many events were dropped.
 pub(crate) const LOST: &str = "visapult_lost";
 
+/// Metadata: at `at_ns`, a simulation was seen to begin anew.
+pub(crate) const ANEW: &str = "visapult_anew";
+
 pub(crate) struct Writer<W> {
     out: W,
     empty: bool,
@@ -53,6 +56,11 @@ impl<W: Write> Writer<W> {
 
     pub(crate) fn lost(&mut self, pid: u32, events: u64) -> io::Result<()> {
         self.metadata(pid, 0, LOST, &serde_json::json!({ "events": events }))
+    }
+
+    /// Says where another run begins, by the session's clock.
+    pub(crate) fn anew(&mut self, pid: u32, at_ns: i64) -> io::Result<()> {
+        self.metadata(pid, 0, ANEW, &serde_json::json!({ "at_ns": at_ns }))
     }
 
     /// Adds an event; its times are those of the session's clock.

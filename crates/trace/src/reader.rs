@@ -11,8 +11,8 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::event::{Event, Site, Stage};
-use crate::json::{CATEGORY, CLOCK, LOST, PROCESS};
-use crate::timeline::{Placed, Process};
+use crate::json::{ANEW, CATEGORY, CLOCK, LOST, PROCESS};
+use crate::timeline::{Anew, Placed, Process};
 
 /// Largest file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 30;
@@ -26,6 +26,8 @@ pub struct Trace {
     pub processes: Vec<Process>,
     /// Their events, in the file's order.
     pub events: Vec<Placed>,
+    /// Where another run begins.
+    pub anew: Vec<Anew>,
     /// Events that were dropped as they came too fast.
     pub lost: u64,
     /// Whether the file was closed in order.
@@ -124,6 +126,7 @@ struct Arguments<'a> {
     bytes: Option<u64>,
     events: Option<u64>,
     behind_ns: Option<i64>,
+    at_ns: Option<i64>,
     epoch_ns: Option<i64>,
     #[serde(borrow)]
     host: Option<Cow<'a, str>>,
@@ -206,6 +209,12 @@ impl Reading<'_> {
                 }
             }
             ("M", LOST) => self.trace.lost = self.trace.lost.saturating_add(entry.args.events.unwrap_or(0)),
+            ("M", ANEW) => {
+                if let Some(at_ns) = entry.args.at_ns.filter(|at_ns| at_ns.unsigned_abs() as f64 <= MOST_US * 1000.0) {
+                    let process = self.process(entry.pid);
+                    self.trace.anew.push(Anew { at_ns, process });
+                }
+            }
             ("X", name) if entry.cat == CATEGORY => {
                 let Some(stage) = Stage::named(name) else { return Ok(()) };
                 let event = event(stage, entry)?;
@@ -225,6 +234,9 @@ impl Reading<'_> {
         for placed in self.trace.events.iter_mut().filter(|placed| placed.process == process) {
             placed.event.start_ns += behind_ns;
             placed.event.end_ns += behind_ns;
+        }
+        for anew in self.trace.anew.iter_mut().filter(|anew| anew.process == process) {
+            anew.at_ns += behind_ns;
         }
         Ok(())
     }

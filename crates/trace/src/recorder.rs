@@ -35,6 +35,8 @@ const TAPPED: u32 = 1;
 static CURRENT: AtomicU32 = AtomicU32::new(OFF);
 static LAST: AtomicU32 = AtomicU32::new(OFF);
 static LOST: AtomicU64 = AtomicU64::new(0);
+/// When a simulation was seen to begin anew.
+static ANEW: Mutex<Vec<i64>> = Mutex::new(Vec::new());
 static RINGS: Mutex<Vec<Consumer<Event>>> = Mutex::new(Vec::new());
 
 thread_local! {
@@ -85,6 +87,17 @@ pub fn record(event: Event) {
     if current != OFF {
         push(current, event);
     }
+}
+
+/// Stamps that the simulation that is received was started anew, and counts its steps from the beginning.
+pub fn begin_run() {
+    if is_recording() {
+        anew().push(now_ns());
+    }
+}
+
+fn anew() -> std::sync::MutexGuard<'static, Vec<i64>> {
+    ANEW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn push(current: u32, event: Event) {
@@ -203,6 +216,7 @@ impl Recording {
         let out = open().map_err(nothing_more)?;
         LOST.store(0, Ordering::Relaxed);
         rings().clear();
+        anew().clear();
         let (stop, stopped) = channel();
         let file = name.to_owned();
         let thread = Builder::new().name("trace".to_owned()).spawn(move || {
@@ -261,6 +275,8 @@ fn write_events(out: impl Write, process: &Process, stop: &Receiver<()>, finishe
             aligned = true;
             writer.clock(pid, behind_ns)?;
         }
+        let begun = std::mem::take(&mut *anew());
+        begun.iter().try_for_each(|at_ns| writer.anew(pid, at_ns.saturating_add(offset.unwrap_or(0))))?;
         finished.written += empty_rings(&mut writer, pid, offset.unwrap_or(0))?;
         if last {
             let lost = LOST.load(Ordering::Relaxed);

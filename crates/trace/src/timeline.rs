@@ -1,8 +1,9 @@
 //! Events of several processes on one clock.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::event::Event;
+use crate::event::{Event, Site, Stage};
 use crate::json::Writer;
 use crate::reader::Trace;
 
@@ -35,13 +36,24 @@ pub struct Placed {
     pub event: Event,
 }
 
-/// Everything that is known of a run.
+/// A back end has seen a simulation begin anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Anew {
+    /// When, by the session's clock.
+    pub at_ns: i64,
+    /// Index of the process that has seen it.
+    pub process: usize,
+}
+
+/// Everything that is known of a run, or of several that one back end has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// The processes.
     pub processes: Vec<Process>,
     /// Their events, by start.
     pub events: Vec<Placed>,
+    /// Where another run begins.
+    pub anew: Vec<Anew>,
     /// Events that were dropped as they came too fast.
     pub lost: u64,
 }
@@ -64,17 +76,55 @@ impl Timeline {
             let places: Vec<Option<usize>> = trace.processes.into_iter().map(&mut place).collect();
             let placed = |placed: &Placed| Some(Placed { process: places[placed.process]?, event: placed.event });
             all.events.extend(trace.events.iter().filter_map(placed));
+            let anew = |anew: &Anew| Some(Anew { process: places[anew.process]?, ..*anew });
+            all.anew.extend(trace.anew.iter().filter_map(anew));
             all.lost += if places.iter().any(Option::is_some) { trace.lost } else { 0 };
         }
         all.events.sort_by_key(|placed| (placed.event.start_ns, placed.event.stage, placed.event.member));
+        all.anew.sort_unstable();
         all
+    }
+
+    /// One run, where a back end has seen several: the last, or the last of which a rank tells, where one does; with its number, from 1, and how many
+    /// there are. Of runs that follow one another, steps have the same numbers.
+    #[must_use]
+    pub fn of_one_run(&self) -> (Self, usize, usize) {
+        let run_at = |at_ns: i64| self.anew.iter().filter(|anew| anew.at_ns <= at_ns).count();
+        let mut first_in: BTreeMap<usize, i64> = BTreeMap::new();
+        for event in self.events.iter().map(|placed| &placed.event).filter(|event| event.stage == Stage::Receive) {
+            let first = first_in.entry(run_at(event.start_ns)).or_insert(event.end_ns);
+            *first = event.end_ns.min(*first);
+        }
+        if first_in.len() < 2 {
+            return (self.clone(), 1, 1);
+        }
+        // Ranks begin to publish before the back end knows that all of them are there.
+        let mut ranks: BTreeMap<usize, usize> = BTreeMap::new();
+        for Placed { process, event } in self.events.iter().filter(|it| it.event.stage.site() == Site::Source) {
+            let run = ranks.entry(*process).or_default();
+            *run = run_at(event.start_ns).max(*run);
+        }
+        let told = ranks.values().filter(|run| first_in.contains_key(run)).max();
+        let Some(run) = told.or_else(|| first_in.keys().last()).copied() else { return (self.clone(), 1, 1) };
+        let is_in = |placed: &&Placed| match placed.event.stage {
+            Stage::Put | Stage::SendPiece => ranks.get(&placed.process) == Some(&run),
+            Stage::Receive => run_at(placed.event.start_ns) == run,
+            // The run before is shown until something of the next is there.
+            _ => {
+                first_in.iter().rev().find(|(_, first)| **first <= placed.event.start_ns).map(|(of, _)| *of)
+                    == Some(run)
+            }
+        };
+        let events = self.events.iter().filter(is_in).copied().collect();
+        let number = first_in.range(..=run).count();
+        (Self { events, ..self.clone() }, number, first_in.len())
     }
 
     /// The part that belongs to steps from `first` to `last`.
     #[must_use]
     pub fn of_steps(&self, first: u64, last: u64) -> Self {
         let events = self.events.iter().filter(|placed| (first..=last).contains(&placed.event.step)).copied().collect();
-        Self { processes: self.processes.clone(), events, lost: self.lost }
+        Self { events, ..self.clone() }
     }
 
     /// The steps, in order, each once.
@@ -110,6 +160,9 @@ impl Timeline {
         }
         for Placed { process, event } in &self.events {
             writer.event(pid(*process), event)?;
+        }
+        for anew in &self.anew {
+            writer.anew(pid(anew.process), anew.at_ns)?;
         }
         if self.lost > 0 {
             writer.lost(pid(0), self.lost)?;

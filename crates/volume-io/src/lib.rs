@@ -50,6 +50,16 @@ pub use logarithm::{name_within_logarithm, with_logarithms};
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
 pub use zarr::{ZarrArray, zarr_group};
 
+/// What is to be said of a [`shell_path`].
+pub const FOR_THE_SHELL: &str =
+    "`~` is for the shell, which reads it where no quotes are around it; a folder of that name is ./~";
+
+/// Whether a path begins with the `~` of shells, which is a name like any other to programs, and there is nothing of that name.
+pub fn shell_path(path: &Path) -> bool {
+    let home = Path::new("~");
+    path.starts_with(home) && home.symlink_metadata().is_err()
+}
+
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. Of its levels,
 /// `?level=N` at the end takes [one alone](at_level).
 ///
@@ -105,6 +115,9 @@ fn open_path(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return open_objects(&parsed.map_err(wrong)?, None);
     }
     let (path, inside) = split_inside(url);
+    if shell_path(path) {
+        return Err(SourceError::Option { url: url.to_owned(), problem: FOR_THE_SHELL.to_owned() });
+    }
     open_place(&Place::anywhere(path), inside)
 }
 

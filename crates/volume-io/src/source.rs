@@ -180,7 +180,8 @@ pub enum SourceError {
     },
     /// No format fits the name.
     #[error(
-        "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, a .zarr folder (here, at https:// or s3://), or demo:wave"
+        "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, .vtkhdf, a .zarr folder (here, at https:// or s3://), demo:wave, or the \
+         ripp:// URL of what is published elsewhere"
     )]
     Unsupported {
         /// What was asked for.

@@ -11,9 +11,10 @@ use crate::output_file::growing_file;
 /// Options of `visapult serve`.
 #[derive(Debug, Args)]
 #[command(after_help = format!("{}\n\nExamples:\n  where the data is:   visapult serve run.h5:/density --host login.example.org\n  \
-                                where you are:       visapult view 'ripp://...'", super::SOURCES))]
+                                where you are:       visapult view 'ripp://...'", super::FILES))]
 pub(crate) struct ServeOptions {
     /// What to publish.
+    #[arg(value_parser = super::source())]
     pub(crate) source: String,
     /// Address and port to listen on; everything is encrypted and needs the URL's token.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:7430", value_parser = parse_address)]

@@ -273,6 +273,9 @@ impl State {
     pub(super) fn begin_run(&mut self, options: &FlowOptions) {
         // Hands show nothing, and are told by the head.
         self.run_begins = !self.is_hand();
+        if self.run_begins {
+            visapult_trace::begin_run();
+        }
         self.pace.begin_run();
         self.apart = Apart::default();
         self.last_gone = None;

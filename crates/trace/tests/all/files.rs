@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use visapult_trace::{PlotOptions, Stage, Summary, Timeline, TraceError, lifelines, parse};
+use visapult_trace::{Anew, Event, Placed, PlotOptions, Stage, Summary, Timeline, TraceError, lifelines, parse};
 
-use crate::synthetic::{event, process, run, timeline};
+use crate::synthetic::{MS, event, process, run, timeline};
 
 fn written(timeline: &Timeline) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -146,4 +146,48 @@ fn the_corpus_is_borne_as_it_is_and_damaged() {
             bear(&damaged);
         }
     }
+}
+
+/// What a back end has seen: three steps, and after ten seconds, from the beginning, five more.
+fn two_runs() -> Timeline {
+    let (mut all, second) = (run(true, 2, 3), run(true, 2, 5));
+    let later = 10_000 * MS;
+    // The ranks of the second run are other processes, and have begun to put before the back end has seen all of them.
+    all.processes.push(process("cluster", "simulation again"));
+    all.anew.push(Anew { at_ns: later + 5 * MS, process: 1 });
+    let moved = second.events.into_iter().map(|Placed { process, event }| {
+        let (start_ns, end_ns) = (event.start_ns + later, event.end_ns + later);
+        Placed { process: if process == 0 { 2 } else { 1 }, event: Event { start_ns, end_ns, ..event } }
+    });
+    all.events.extend(moved);
+    // Before anything of the second has come, what is there of the first is still shown.
+    let shown = Event { start_ns: later + 10 * MS, end_ns: later + 11 * MS, ..event(Stage::Send, 0, 2, 0, 0) };
+    all.events.push(Placed { process: 1, event: shown });
+    all.events.sort_by_key(|placed| (placed.event.start_ns, placed.event.stage, placed.event.member));
+    all
+}
+
+#[test]
+fn runs_that_a_back_end_has_seen_are_told_apart() {
+    let all = Timeline::of([parse(&written(&two_runs()), "two").unwrap()]);
+    assert_eq!(all, two_runs());
+    let (last, number, count) = all.of_one_run();
+    assert_eq!((last.steps().len(), number, count), (5, 2, 2));
+    let alone = Summary::of(&run(true, 2, 5));
+    let told = Summary::of(&last);
+    assert_eq!((told.receive_s, told.render_s, told.bytes), (alone.receive_s, alone.render_s, alone.bytes));
+    assert_eq!(told.network, alone.network);
+}
+
+#[test]
+fn of_several_runs_it_is_that_one_of_which_ranks_tell() {
+    let mut all = two_runs();
+    all.events.retain(|placed| placed.process != 2);
+    let (first, number, count) = all.of_one_run();
+    assert_eq!((first.steps().len(), number, count), (3, 1, 2));
+    assert_eq!(Summary::of(&first).receive_s, Summary::of(&run(true, 2, 3)).receive_s);
+    all.events.retain(|placed| placed.process != 0);
+    assert_eq!(all.of_one_run().1, 2);
+    all.anew.clear();
+    assert_eq!(all.of_one_run(), (all.clone(), 1, 1));
 }

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_trace::{
-    Event, Recording, Stage, StartError, Tap, Timeline, Trace, begin, is_on, now_ns, parse, record, set_offset,
+    Event, Recording, Stage, StartError, Tap, Timeline, Trace, begin, begin_run, is_on, now_ns, parse, record,
+    set_offset,
 };
 
 /// The recorder is the process's: one test at a time.
@@ -208,4 +209,18 @@ fn who_looks_on_gets_the_latest_events_with_a_recording_and_without() {
     assert!(kept.len() <= 4096 && kept.last().unwrap().step == 9_999);
     drop(tap);
     assert!(!is_on());
+}
+
+#[test]
+fn where_another_run_begins_is_in_the_file() {
+    let _alone = alone();
+    let memory = Memory::default();
+    begin_run();
+    let recording = Recording::start(memory.clone(), "memory", "test").unwrap();
+    begin(Stage::Receive, 0, 7).end(1);
+    begin_run();
+    begin(Stage::Receive, 0, 0).end(1);
+    drop(recording);
+    let (last, number, count) = Timeline::of([memory.trace()]).of_one_run();
+    assert_eq!((last.steps(), number, count), (vec![0], 2, 2));
 }

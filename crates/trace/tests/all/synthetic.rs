@@ -16,7 +16,7 @@ pub(crate) fn process(host: &str, role: &str) -> Process {
 pub(crate) fn timeline(events: impl IntoIterator<Item = Event>) -> Timeline {
     let mut events: Vec<_> = events.into_iter().map(|event| Placed { process: 0, event }).collect();
     events.sort_by_key(|placed| placed.event.start_ns);
-    Timeline { processes: vec![process("node1", "backend")], events, lost: 0 }
+    Timeline { processes: vec![process("node1", "backend")], events, ..Timeline::default() }
 }
 
 /// A source, a back end and a page: receiving takes 100 ms a step, rendering 60; one after the other, or at the same time.
