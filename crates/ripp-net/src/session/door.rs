@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, RwLock, Weak};
@@ -67,12 +68,7 @@ impl Door {
                 match door.handshake(link, stranger) {
                     Ok(Some(session)) => door.hand_over(session),
                     Ok(None) => {}
-                    Err(cause) => {
-                        if let SessionError::Refused { why, .. } = &cause {
-                            lock(&door.refusals).note(Instant::now(), peer, why);
-                        }
-                        door.failures.tell(&format_args!("with {peer}: {cause}"));
-                    }
+                    Err(cause) => door.failures.tell(&format_args!("with {peer}: {cause}")),
                 }
             };
             if let Err(cause) = thread::Builder::new().name("ripp-handshake".to_owned()).spawn(work) {
@@ -128,11 +124,11 @@ impl Door {
         let Agreed { version, cipher, transport, options, member } = match self.judge(&hello, shown, ruling.as_ref()) {
             Ok(agreed) => agreed,
             Err(Rejection { why, serves }) => {
-                let rejected =
-                    Message::Rejected { why: why.clone(), serves: serves.map(|service| service.name.to_owned()) };
+                let refused = self.refused(peer, &why);
+                let rejected = Message::Rejected { why, serves: serves.map(|service| service.name.to_owned()) };
                 // He is a stranger until he has gone: who comes later may push him out.
                 link.end_with(&rejected.to_bytes());
-                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
+                return Err(refused);
             }
         };
         drop(stranger);
@@ -184,6 +180,12 @@ impl Door {
         shared.spawn("ripp-control".to_owned(), move || control_loop::run(&keeping, &receiver, &Recourse::None))?;
         let _ = shared.setup.set(began.elapsed());
         Ok(Some(made))
+    }
+
+    /// Notes that `peer` is refused, before it hears of that.
+    fn refused(&self, peer: SocketAddr, why: &str) -> SessionError {
+        lock(&self.refusals).note(Instant::now(), peer, why);
+        SessionError::Refused { peer: "this listener".to_owned(), why: why.to_owned() }
     }
 
     /// What a session that is admitted is like, or why it is not.
@@ -249,8 +251,9 @@ impl Door {
         let session = match session.and_then(may_have_streams) {
             Ok(session) => session,
             Err(why) => {
+                let refused = self.refused(link.peer_addr(), &why);
                 turn_away(&mut link, &why)?;
-                return Err(SessionError::Refused { peer: "this listener".to_owned(), why });
+                return Err(refused);
             }
         };
         match session.stream_place() {
