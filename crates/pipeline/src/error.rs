@@ -5,7 +5,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use visapult_render::VolumeError;
 use visapult_volume::{DecompositionError, StepIndex};
-use visapult_volume_io::SourceError;
+use visapult_volume_io::{Choice, SourceError};
 
 use crate::flow::FlowError;
 
@@ -79,6 +79,12 @@ pub enum PipelineError {
 impl PipelineError {
     pub(crate) fn source(cause: SourceError) -> Self {
         Self::Source(Arc::new(cause))
+    }
+
+    /// What is to be chosen from, where the source holds fields of several shapes.
+    pub fn choice(&self) -> Option<&Choice> {
+        let Self::Source(cause) = self else { return None };
+        if let SourceError::Choice(choice) = &**cause { Some(choice) } else { None }
     }
 
     /// A step of a simulation has come without the field.
