@@ -347,7 +347,9 @@ def write_zarr():
                fields=[{"name": name.split(".")[0], "unit": "K"}])  # fmt: skip
         name = f"v{version}_fill.zarr"
         values = volume("f32", fill=np.float32(-999.9))
-        array(name, values, version, fill_value=-999.9)
+        # Of version 3 the own fill value says nothing of what is missing.
+        told = {"_FillValue": float(np.float32(-999.9))} if version == 3 else {}
+        array(name, values, version, fill_value=-999.9, attributes=told)
         expect(f"zarr/{name}", "f32", missing=True)
         name = f"v{version}_nan.zarr"
         array(name, volume("f32", fill=np.nan), version, fill_value=np.nan)

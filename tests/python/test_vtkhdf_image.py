@@ -160,3 +160,43 @@ def test_steps_of_an_array_that_are_shared_are_not_taken_for_others(tmp_path: Pa
     seen = told(path)
     assert [field["name"] for field in seen["fields"]] == ["v"]
     assert "u (its steps are not one after the other)" in seen["format"]
+
+
+@pytest.mark.parametrize("centering", ["point", "cell"])
+@pytest.mark.parametrize("is_even", [True, False])
+def test_rectilinear_grids_lie_where_their_coordinates_say(is_even: bool, centering: str, tmp_path: Path) -> None:
+    size = (6, 5, 4)
+    along = [np.arange(n) * apart + first for n, apart, first in zip(size, SPACING, ORIGIN)]
+    if not is_even:
+        along[2] = np.array([0.0, 1.0, 4.0, 9.0])
+    grid = vtk.vtkRectilinearGrid()
+    grid.SetDimensions(*size)
+    for put, coordinates in zip((grid.SetXCoordinates, grid.SetYCoordinates, grid.SetZCoordinates), along):
+        put(numpy_to_vtk(coordinates, deep=True))
+    is_point = centering == "point"
+    shape = [n if is_point else n - 1 for n in size[::-1]]
+    array = numpy_to_vtk(random(*shape).ravel(), deep=True)
+    array.SetName("u")
+    (grid.GetPointData() if is_point else grid.GetCellData()).AddArray(array)
+    writer = vtk.vtkHDFWriter()
+    writer.SetFileName(str(tmp_path / "grid.vtkhdf"))
+    writer.SetInputData(grid)
+    assert writer.Write()
+    seen = told(tmp_path / "grid.vtkhdf")
+    [level] = seen["levels"]
+    samples = along if is_point else [(coordinates[1:] + coordinates[:-1]) / 2 for coordinates in along]
+    assert (level["size"], level["centering"]) == (shape[::-1], centering)
+    assert level["origin"] == pytest.approx([coordinates[0] for coordinates in samples])
+    assert level["spacing"] == pytest.approx([(coordinates[-1] - coordinates[0]) / (len(coordinates) - 1) for coordinates in samples])
+    assert ("coordinates ZCoordinates are uneven" in seen["format"]) != is_even
+    with h5py.File(tmp_path / "grid.vtkhdf", "r+") as file:
+        del file["VTKHDF/ZCoordinates"]
+        file["VTKHDF/ZCoordinates"] = np.arange(8.0)
+    assert_one_clear_line(run("info", tmp_path / "grid.vtkhdf", check=False).stderr, "ZCoordinates", "8 coordinates", "say 4")
+
+
+@pytest.mark.parametrize("kind", ["UnstructuredGrid", "PolyData", "MultiBlockDataSet", "StructuredGrid", "NewInVTK"])
+def test_other_types_are_refused_by_name(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "other.vtkhdf", {"PointData/u": random(*POINTS), "Block_1/PointData/u": random(*POINTS)}, Type=np.bytes_(kind))
+    for source in (path, f"{path}:/VTKHDF/Block_1/PointData/u"):
+        assert_one_clear_line(run("info", source, check=False).stderr, f"VTKHDF {kind}", "not read")

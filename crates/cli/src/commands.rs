@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, CodeBits, Device, RenderConfig, RenderProxy, RenderStatistics, SourceReport,
-    TransferFunction, lend_to,
+    BackEnd, BackEndConfig, Camera, ChoiceReport, CodeBits, Device, RenderConfig, RenderProxy, RenderStatistics,
+    SourceReport, TransferFunction, lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 use visapult_ripp_net::user_folder;
@@ -275,7 +275,16 @@ fn summary(options: &RenderOptions, statistics: &RenderStatistics) -> String {
 }
 
 pub(crate) fn info(options: &InfoOptions) -> Result<()> {
-    let report = SourceReport::of(&options.source)?;
-    say(&if options.json { serde_json::to_string_pretty(&report)? } else { report.to_string() });
+    let told = match SourceReport::of(&options.source) {
+        Ok(report) if options.json => serde_json::to_string_pretty(&report)?,
+        Ok(report) => report.to_string(),
+        // What can be chosen is all that is to be told.
+        Err(cause) => match cause.choice().map(ChoiceReport::of) {
+            Some(report) if options.json => serde_json::to_string_pretty(&report)?,
+            Some(report) => report.to_string(),
+            None => return Err(cause.into()),
+        },
+    };
+    say(&told);
     Ok(())
 }

@@ -71,6 +71,26 @@ pub enum EndpointError {
     /// Written as shells write the folder of a user.
     #[error("{}: {FOR_THE_SHELL}", .0.display())]
     Shell(PathBuf),
+    /// What is in a file, as the other commands name it.
+    #[error("{named} names a field in {file}: copy {file} with --field {field}, to NAME.zarr")]
+    Field {
+        /// What was written.
+        named: String,
+        /// The file.
+        file: String,
+        /// The path in it.
+        field: String,
+    },
+    /// A level, as the other commands name it.
+    #[error("{named} names a level of {file}: copy {file} with --level {level}, to NAME.zarr")]
+    Level {
+        /// What was written.
+        named: String,
+        /// The file or folder.
+        file: String,
+        /// The level.
+        level: String,
+    },
     /// Of an object store.
     #[error(transparent)]
     Objects(#[from] visapult_objects::UrlError),
@@ -113,9 +133,10 @@ impl Endpoint {
     /// Whether a path of this machine is meant: `HOST:PATH` is one only where there is something of that name.
     ///
     /// # Errors
-    /// If it is a place on another machine, as scp has it.
+    /// If it is a place on another machine, as scp has it, or a part of what is here, as commands that read sources have it.
     pub fn check_here(&self) -> Result<(), EndpointError> {
         let Self::Here(path) = self else { return Ok(()) };
+        check_is_whole(path)?;
         let Some(Component::Normal(first)) = path.components().next() else { return Ok(()) };
         let host = first.as_bytes().split(|&byte| byte == b':').next().filter(|host| host.len() < first.len());
         let is_elsewhere = host.is_some_and(is_host) && Path::new(first).symlink_metadata().is_err();
@@ -202,6 +223,25 @@ fn is_elsewhere(text: &str) -> bool {
     let (first, rest) = text.split_once('/').map_or((text, None), |(first, rest)| (first, Some(rest)));
     let is_scheme = rest.is_some() && first.trim_start().len() > 1 && first.ends_with(':');
     is_scheme || first.split_once('@').is_some_and(|(user, host)| !user.is_empty() && host.contains(':'))
+}
+
+/// Refuses what names a part of a file or folder that is here.
+fn check_is_whole(path: &Path) -> Result<(), EndpointError> {
+    let Some(named) = path.to_str().filter(|_| path.symlink_metadata().is_err()) else { return Ok(()) };
+    let is_here = |file: &str| Path::new(file).exists();
+    let (whole, level) = named.rsplit_once("?level=").filter(|(file, _)| !file.is_empty()).unzip();
+    let whole = whole.unwrap_or(named);
+    let named = named.to_owned();
+    if let Some((file, field)) = whole.rsplit_once(":/").filter(|(file, _)| Path::new(file).is_file()) {
+        let level = level.map_or_else(String::new, |level| format!(" --level {level}"));
+        return Err(EndpointError::Field { named, file: file.to_owned(), field: format!("/{field}{level}") });
+    }
+    match level {
+        Some(level) if is_here(whole) => {
+            Err(EndpointError::Level { named, file: whole.to_owned(), level: level.to_owned() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What a machine may be called, and the time of a day is not.

@@ -6,7 +6,7 @@ use thiserror::Error;
 use visapult_publish::FlowError;
 use visapult_render::VolumeError;
 use visapult_volume::{DecompositionError, StepIndex};
-use visapult_volume_io::SourceError;
+use visapult_volume_io::{Choice, SourceError};
 
 /// Why a step, an image or a back end cannot be had. Cheap to clone: one failure is told to every session that waits.
 #[derive(Clone, Debug, Error)]
@@ -78,6 +78,12 @@ pub enum PipelineError {
 impl PipelineError {
     pub(crate) fn source(cause: SourceError) -> Self {
         Self::Source(Arc::new(cause))
+    }
+
+    /// What is to be chosen from, where the source holds fields of several shapes.
+    pub fn choice(&self) -> Option<&Choice> {
+        let Self::Source(cause) = self else { return None };
+        if let SourceError::Choice(choice) = &**cause { Some(choice) } else { None }
     }
 
     /// A step of a simulation has come without the field.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
+use visapult_volume_io::Choice;
 
 use crate::config::BackEndConfig;
 use crate::device::Device;
@@ -12,6 +13,10 @@ use crate::flow::Watch;
 use crate::opening::open_whole;
 use crate::survey::survey;
 use crate::wire::GridShape;
+
+/// Lines of shapes and fields to choose from, and fields of one shape.
+const MOST_LISTED: usize = 100;
+const MOST_OF_A_SHAPE: usize = 40;
 
 /// What `visapult info` tells.
 #[derive(Debug, Serialize)]
@@ -34,6 +39,51 @@ pub struct SourceReport {
     pub time_unit: String,
     /// Whether steps keep coming.
     pub live: bool,
+}
+
+/// What `visapult info` tells of a source that holds fields of several shapes.
+#[derive(Debug, Serialize)]
+pub struct ChoiceReport<'a> {
+    /// What is to be chosen from.
+    #[serde(flatten)]
+    pub choice: &'a Choice,
+    /// One of them, as it is opened.
+    pub example: String,
+}
+
+impl<'a> ChoiceReport<'a> {
+    /// Of what a source gives to choose from.
+    #[must_use]
+    pub fn of(choice: &'a Choice) -> Self {
+        Self { choice, example: choice.example() }
+    }
+}
+
+impl fmt::Display for ChoiceReport<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Choice { source, shapes, .. } = self.choice;
+        let count = self.choice.count();
+        writeln!(out, "{source}: {count} fields of {} shapes, of which those of one are shown together", shapes.len())?;
+        let mut left = MOST_LISTED;
+        for alike in shapes {
+            if left < 2 {
+                break;
+            }
+            writeln!(out, "{alike}:")?;
+            left -= 1;
+            // Shapes that come later are not crowded out.
+            let most = alike.fields.len().min(left).min(MOST_OF_A_SHAPE);
+            for field in &alike.fields[..most] {
+                writeln!(out, "  {}", field.replace('\n', " "))?;
+            }
+            left -= most;
+            let more = alike.fields.len() - most;
+            if more > 0 {
+                writeln!(out, "  and {more} more (--json lists all)")?;
+            }
+        }
+        write!(out, "name one: visapult info {}", self.example)
+    }
 }
 
 /// What `visapult info` tells of a field.

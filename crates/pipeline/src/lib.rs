@@ -38,7 +38,7 @@ pub use config::{BackEndConfig, MOST_EDGE, RenderConfig, RenderProxy};
 pub use crew::{Crew, lend};
 pub use device::Device;
 pub use error::PipelineError;
-pub use info::{FieldReport, SourceReport};
+pub use info::{ChoiceReport, FieldReport, SourceReport};
 pub use opening::{lend_to, open_local, open_to_publish};
 pub use render::{Candidate, Choice, RenderStatistics, Rendered, Seconds, render};
 pub use session::{BulkSink, ControlSink, Right, Session, SessionError};

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use visapult_render::{Image, Rendering, TransferFunction};
 use visapult_volume::{StepIndex, StepSpan, ValueRange};
-use visapult_volume_io::{Scale, Source, SourceInfo, with_logarithms};
+use visapult_volume_io::{Scale, Source, SourceInfo, nearest, with_logarithms};
 
 pub use choice::{Candidate, Choice};
 use passing::Passing;
@@ -215,6 +215,9 @@ fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_
     Rendered { image: drawn.image, statistics }
 }
 
+/// Names of fields in one message.
+const MOST_NAMED: usize = 8;
+
 fn key_of(back_end: &BackEnd, config: &RenderConfig) -> Result<StepKey, PipelineError> {
     let source = back_end.store().source();
     let key = StepKey { field: field_of(source, config)?, step: step_of(source.info(), back_end.steps(), config)? };
@@ -228,8 +231,22 @@ fn field_of(source: &dyn Source, config: &RenderConfig) -> Result<usize, Pipelin
     info.fields.iter().position(|f| f.name == *wanted).ok_or_else(|| {
         let own = (0..info.fields.len()).filter(|field| source.scale(*field) == Scale::Linear);
         let names: Vec<&str> = own.map(|field| info.fields[field].name.as_str()).collect();
-        PipelineError::NoField { source_name: info.name.clone(), wanted: wanted.clone(), available: names.join(", ") }
+        PipelineError::NoField {
+            source_name: info.name.clone(),
+            wanted: wanted.clone(),
+            available: some_of(wanted, &names),
+        }
     })
+}
+
+/// Names of a message: all if they are few, else one that is nearly what is `wanted`, or the first.
+fn some_of(wanted: &str, names: &[&str]) -> String {
+    if names.len() <= MOST_NAMED {
+        return names.join(", ");
+    }
+    let near = nearest(wanted, names.iter().copied()).map(|near| vec![near]);
+    let shown = near.unwrap_or_else(|| names[..MOST_NAMED].to_vec());
+    format!("{} and {} more", shown.join(", "), names.len() - shown.len())
 }
 
 fn step_of(info: &SourceInfo, steps: StepSpan, config: &RenderConfig) -> Result<StepIndex, PipelineError> {

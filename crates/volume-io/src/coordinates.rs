@@ -182,12 +182,31 @@ impl Conversion {
         if symbol(unit) == symbol(to) {
             return Some(Self(0));
         }
-        Some(Self(power_of_metre(unit)? - power_of_metre(to)?))
+        let ((one, power), (other, to_power)) = (length(unit)?, length(to)?);
+        (one == other).then_some(Self(power - to_power))
     }
 
     fn of_value(self, value: f64) -> f64 {
         let factor = 10_f64.powi(self.0.abs());
         if self.0 < 0 { value / factor } else { value * factor }
+    }
+}
+
+/// A unit of length of which others are powers of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Length {
+    Metre,
+    Parsec,
+}
+
+/// Which power of ten such a unit is of what unit of length.
+fn length(unit: &str) -> Option<(Length, i32)> {
+    match unit {
+        "pc" => Some((Length::Parsec, 0)),
+        "kpc" => Some((Length::Parsec, 3)),
+        "Mpc" => Some((Length::Parsec, 6)),
+        "Gpc" => Some((Length::Parsec, 9)),
+        _ => Some((Length::Metre, power_of_metre(unit)?)),
     }
 }
 
@@ -299,6 +318,8 @@ pub(crate) fn symbol(unit: &str) -> &str {
     match unit.to_ascii_lowercase().as_str() {
         "degree" | "degrees" => "degrees",
         other if is_north(other) || is_east(other) => "degrees",
+        // The number one is none (Climate and Forecast conventions, 3.1).
+        "1" => "",
         "metre" | "metres" | "meter" | "meters" => "m",
         "kilometre" | "kilometres" | "kilometer" | "kilometers" => "km",
         _ => unit,
@@ -342,6 +363,20 @@ mod tests {
             [coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]), coordinates("lat", "degrees_N", &[5.0, 4.0]), None];
         assert!(place(&along, &mut grid).remarks.is_empty());
         assert_eq!((grid.spacing, grid.origin, grid.unit.as_str()), ([2.0, -1.0, 1.0], [0.0, 5.0, 0.0], "degrees"));
+    }
+
+    #[test]
+    fn lengths_of_astronomers_are_compared_with_each_other_and_one_is_no_unit() {
+        let placed = |x: &str, y: &str| {
+            let mut grid = Grid::of_size([3, 2, 1]);
+            let along = [coordinates("x", x, &[0.0, 2.0, 4.0]), coordinates("y", y, &[5.0, 7.0]), None];
+            let told = place(&along, &mut grid).remarks;
+            (grid.spacing, grid.unit, told.len())
+        };
+        assert_eq!(placed("Mpc", "kpc"), ([2.0, 0.002, 1.0], "Mpc".to_owned(), 0));
+        assert_eq!(placed("kpc", "pc"), ([2.0, 0.002, 1.0], "kpc".to_owned(), 0));
+        assert_eq!(placed("kpc", "km"), ([1.0; 3], String::new(), 1));
+        assert_eq!(placed("1", ""), ([2.0, 2.0, 1.0], String::new(), 0));
     }
 
     #[test]

@@ -54,7 +54,8 @@ impl Layout {
         for role in roles.iter().rev() {
             let (stride, length) = match *role {
                 Role::Space(axis) => (&mut layout.strides[axis], size[axis] as u64),
-                _ => (&mut layout.step_stride, steps),
+                Role::Single => continue,
+                Role::Step | Role::Channel => (&mut layout.step_stride, steps),
             };
             *stride = values;
             values = values.checked_mul(length)?;

@@ -71,10 +71,12 @@ pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source
         Some(Root::Overlapping(root)) => Ok(Box::new(vtkhdf::Overlapping::open(&file, &root, home, reach)?)),
         Some(Root::Image(root, meant)) => {
             let (found, axes) = vtkhdf::image_fields(&file, &root, &meant, reach, home.length).map_err(wrong)?;
-            Ok(Box::new(Hdf5::open(&file, "VTKHDF, image", &found, axes, home, reach.outside(place))?))
+            Ok(Box::new(Hdf5::open(&file, vtkhdf::kind_of_image(&root), &found, axes, home, reach.outside(place))?))
         }
+        Some(Root::Other(kind)) => Err(wrong(vtkhdf::unread(&kind))),
         None => {
-            let found = find::datasets(&file, inside, reach).map_err(wrong)?;
+            let refuse = |refusal| SourceError::refused(place.display(), refusal);
+            let found = find::datasets(&file, inside, reach).map_err(refuse)?;
             let axes = axes_of(&found).map_err(wrong)?;
             Ok(Box::new(Hdf5::open(&file, "HDF5", &found, axes, home, reach.outside(place))?))
         }
@@ -202,16 +204,30 @@ fn axes_of(found: &[Found]) -> Result<Axes, String> {
         .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))
 }
 
+/// Whether a file is HDF5 by what it begins with, whatever it is called.
+pub(crate) fn is_hdf5(place: &Place) -> bool {
+    let begins = |(file, length): (std::fs::File, u64)| has_signature(&file, length).unwrap_or(false);
+    place.is_file() && place.open().is_ok_and(begins)
+}
+
+/// Whether a file of so many bytes begins, or goes on after a user block, as HDF5 does.
+fn has_signature(file: &std::fs::File, length: u64) -> std::io::Result<bool> {
+    let offsets = std::iter::once(0).chain((9..40).map(|bit| 1 << bit));
+    for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= length) {
+        let mut start = [0; SIGNATURE.len()];
+        file.read_at(offset, &mut start)?;
+        if start == SIGNATURE {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Refuses what is not HDF5, or would not let the library go.
 fn check_beginning(home: &Home) -> Result<(), SourceError> {
     let Home { place, bytes: file, length, .. } = home;
-    let offsets = std::iter::once(0).chain((9..40).map(|bit| 1 << bit));
-    for offset in offsets.take_while(|offset| offset + SIGNATURE.len() as u64 <= *length) {
-        let mut start = [0; SIGNATURE.len()];
-        file.read_at(offset, &mut start).map_err(|cause| SourceError::io(place.display(), cause))?;
-        if start == SIGNATURE {
-            return heap::check(file, *length).map_err(|problem| SourceError::format(place.display(), problem));
-        }
+    if has_signature(file, *length).map_err(|cause| SourceError::io(place.display(), cause))? {
+        return heap::check(file, *length).map_err(|problem| SourceError::format(place.display(), problem));
     }
     let mut start = [0; 3];
     if *length > 3 && file.read_at(0, &mut start).is_ok() && start == *b"CDF" {

@@ -6,6 +6,7 @@
 mod amr;
 mod axes;
 mod bytes;
+mod choice;
 mod coordinates;
 mod demo;
 mod flat;
@@ -13,6 +14,7 @@ mod gunzip;
 mod hdf5;
 mod level;
 mod logarithm;
+mod near;
 mod nifti;
 mod npy;
 mod outside;
@@ -29,6 +31,7 @@ mod wave;
 mod witness;
 mod zarr;
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,9 +47,11 @@ const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 /// Those of archives, of which nothing is read.
 const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
+pub use choice::{Alike, Choice};
 pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
+pub use near::nearest;
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
 pub use zarr::{ZarrArray, zarr_group};
 
@@ -129,10 +134,14 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     };
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-    if ends(&HDF5) {
+    let is_named = ends(&HDF5) || ends(&FILES) || ends(&ARCHIVES);
+    if (ends(&HDF5) || (ends(&FILES) && inside.is_none())) && is_missing(place) {
+        return Err(not_there(place));
+    }
+    if ends(&HDF5) || (!is_named && hdf5::is_hdf5(place)) {
         hdf5::open(place, inside)
     } else if inside.is_some() {
-        Err(unread(&url(), path, inside))
+        Err(unread(&url(), place, inside))
     } else if ends(&[".npy"]) {
         Ok(Box::new(npy::open(place)?))
     } else if ends(&[".nii", ".nii.gz"]) {
@@ -142,22 +151,38 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     } else if place.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
         Ok(Box::new(zarr::Zarr::open(place)?))
     } else {
-        Err(unread(&url(), path, inside))
+        Err(unread(&url(), place, inside))
     }
 }
 
-/// Why no reader is asked for `url`, which names `path` and what is `inside`.
-fn unread(url: &str, path: &Path, inside: Option<&str>) -> SourceError {
+/// Why no reader is asked for `url`, which names `place` and what is `inside`.
+fn unread(url: &str, place: &Place, inside: Option<&str>) -> SourceError {
     if seems_flow(url) {
         return SourceError::NoFlow;
     }
+    let path = place.shown();
     if let Some(meant) = meant(&path.display().to_string(), inside) {
         return SourceError::Misspelt { url: url.to_owned(), meant };
     }
-    match how_to_unpack(&shape::file_name(path)) {
-        Some(how) => SourceError::format(url, how),
-        None => SourceError::unsupported(url),
+    if let Some(how) = how_to_unpack(&shape::file_name(path)) {
+        return SourceError::format(url, how);
     }
+    if is_missing(place) { not_there(place) } else { SourceError::unsupported(url) }
+}
+
+fn is_missing(place: &Place) -> bool {
+    let is_named = !place.shown().as_os_str().is_empty();
+    is_named && place.metadata().is_err_and(|cause| cause.kind() == ErrorKind::NotFound)
+}
+
+/// That there is nothing at `place`, and what is nearly called so beside it.
+fn not_there(place: &Place) -> SourceError {
+    let name = shape::file_name(place.shown());
+    let beside = place.beside("").names().unwrap_or_default();
+    let meant = near::nearest(&name, beside.iter().map(String::as_str)).map(|name| place.beside(name));
+    let hint = meant.map_or_else(String::new, |meant| format!("; did you mean {}?", meant.display()));
+    let cause = std::io::Error::new(ErrorKind::NotFound, format!("No such file or directory{hint}"));
+    SourceError::io(place.display(), cause)
 }
 
 /// What to do with an archive of such a `name`.

@@ -120,18 +120,21 @@ impl Place {
 
     /// The names of the folders in this one that are text, in order, `most` at most.
     pub(crate) fn folders(&self, most: usize) -> io::Result<Vec<String>> {
-        let names: Vec<_> = match &self.within {
-            None => std::fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?,
-            Some(dir) => {
-                let at = if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path };
-                dir.read_dir(at)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?
-            }
-        };
-        let mut names: Vec<String> = names.into_iter().filter_map(|name| name.into_string().ok()).collect();
+        let mut names = self.names()?;
         names.sort();
         names.retain(|name| self.join(name).is_dir());
         names.truncate(most);
         Ok(names)
+    }
+
+    /// The names of what is in this folder that are text.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let at = if self.path.as_os_str().is_empty() { Path::new(".") } else { &self.path };
+        let names: Vec<_> = match &self.within {
+            None => std::fs::read_dir(at)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?,
+            Some(dir) => dir.read_dir(at)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?,
+        };
+        Ok(names.into_iter().filter_map(|name| name.into_string().ok()).collect())
     }
 }
 

@@ -22,6 +22,7 @@ const MAX_SIDECAR: u64 = 4 << 20;
 #[serde(deny_unknown_fields)]
 struct Sidecar {
     file: String,
+    #[serde(deserialize_with = "size")]
     size: [usize; 3],
     #[serde(rename = "type", deserialize_with = "scalar_type")]
     scalar: ScalarType,
@@ -70,6 +71,16 @@ fn scalar_type<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ScalarType,
     ScalarType::of_name(&name).ok_or_else(|| {
         let known = ScalarType::ALL.map(|known| known.to_string()).join(", ");
         D::Error::custom(format!("type {name:?} is none of {known}"))
+    })
+}
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[usize; 3], D::Error> {
+    let size = Vec::deserialize(deserializer)?;
+    <[usize; 3]>::try_from(size).map_err(|size| {
+        D::Error::custom(format!(
+            "size has {} numbers, not those of samples along x, y, z alone: steps are a member of their own",
+            size.len()
+        ))
     })
 }
 

@@ -2,8 +2,10 @@
 
 /// Things of which a message tells why they are none.
 const MAX_LISTED: usize = 4;
-/// Characters of a name, and of a reason, that are told.
-const MAX_SHOWN: usize = 60;
+/// Characters of a name that are told.
+const MAX_NAME: usize = 60;
+/// Those of a reason.
+const MAX_REASON: usize = 200;
 
 /// Datasets or arrays that are no fields.
 #[derive(Debug, Default)]
@@ -20,7 +22,7 @@ impl Refused {
             return;
         }
         let wrong = problem.split(": ").next().unwrap_or_default();
-        self.listed.push(format!("{}: {}", shown(name), shown(wrong)));
+        self.listed.push(format!("{}: {}", shown(name, MAX_NAME), shown(wrong, MAX_REASON)));
     }
 
     /// The problem of a place in which nothing `wanted` is: what is there, and why it is not that.
@@ -34,9 +36,9 @@ impl Refused {
     }
 }
 
-fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(MAX_SHOWN).collect();
-    if text.chars().nth(MAX_SHOWN).is_some() {
+fn shown(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().filter(|c| !c.is_control()).take(most).collect();
+    if text.chars().nth(most).is_some() {
         shown += "...";
     }
     shown
@@ -59,6 +61,6 @@ mod tests {
             refused.add(&"n".repeat(5000), &"p".repeat(5000));
         }
         let told = refused.told("array");
-        assert!(told.ends_with("...; and 37 more)") && told.len() < 700, "{told}");
+        assert!(told.ends_with("...; and 37 more)") && told.len() < 1200, "{told}");
     }
 }

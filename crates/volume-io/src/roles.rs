@@ -12,6 +12,8 @@ const IMAGES: [Role; 3] = [Role::Step, Role::Space(1), Role::Space(0)];
 pub(crate) enum Role {
     Step,
     Channel,
+    /// One sample, of which nothing is made.
+    Single,
     /// 0, 1, 2 for x, y, z.
     Space(usize),
 }
@@ -31,6 +33,7 @@ impl Role {
         match self {
             Self::Step => "steps",
             Self::Channel => "channels",
+            Self::Single => "one sample",
             Self::Space(axis) => ["x", "y", "z"][axis],
         }
     }
@@ -75,6 +78,37 @@ fn only(roles: &[Role], told: &[Option<Role>]) -> Option<Vec<Role>> {
     told.iter().map(|role| role.or_else(|| left.pop())).collect()
 }
 
+/// Which of an array's axes are left out, so that `most` stay: those of one sample, first those of which nothing is told. `None` where there are too few of these.
+pub(crate) fn singles(shape: &[u64], told: &[Option<Role>], most: usize) -> Option<Vec<bool>> {
+    let mut left = shape.len().saturating_sub(most);
+    let mut is_single = vec![false; shape.len()];
+    for is_told in [false, true] {
+        for (axis, is_single) in is_single.iter_mut().enumerate() {
+            let told = told.get(axis).copied().flatten();
+            let is_spare = !*is_single && shape[axis] == 1 && told.is_some() == is_told;
+            if left > 0 && is_spare && !matches!(told, Some(Role::Space(_))) {
+                *is_single = true;
+                left -= 1;
+            }
+        }
+    }
+    (left == 0).then_some(is_single)
+}
+
+/// What is told of the axes that stay.
+pub(crate) fn staying<T: Clone>(told: &[T], is_single: &[bool]) -> Vec<T> {
+    told.iter().zip(is_single).filter(|(_, is_single)| !**is_single).map(|(one, _)| one.clone()).collect()
+}
+
+/// The roles of all axes, where those that stay have these.
+pub(crate) fn with_singles(roles: Vec<Role>, is_single: &[bool]) -> Vec<Role> {
+    let mut roles = roles.into_iter();
+    is_single
+        .iter()
+        .map(|is_single| if *is_single { Role::Single } else { roles.next().unwrap_or(Role::Single) })
+        .collect()
+}
+
 /// The roles of 3 or 4 axes that are not told apart.
 pub(crate) fn usual(told: &[Option<Role>]) -> Vec<Role> {
     match told {
@@ -95,9 +129,10 @@ pub(crate) fn contradicted(axes: &[(String, Option<Role>)], roles: &[Role]) -> O
     })
 }
 
-/// Whether axes are stored as most are.
+/// Whether axes are stored as most are, but for those of one sample.
 pub(crate) fn is_usual(roles: &[Role]) -> bool {
-    [&FOUR[..], &VOLUME, &IMAGES].contains(&roles)
+    let roles: Vec<_> = roles.iter().copied().filter(|role| *role != Role::Single).collect();
+    [&FOUR[..], &VOLUME, &IMAGES].contains(&roles.as_slice())
 }
 
 #[cfg(test)]
@@ -108,6 +143,16 @@ mod tests {
     const Y: Option<Role> = Some(Role::Space(1));
     const Z: Option<Role> = Some(Role::Space(2));
     const T: Option<Role> = Some(Role::Step);
+
+    #[test]
+    fn axes_of_one_sample_are_left_out_first_those_of_which_nothing_is_told() {
+        let kept = |shape: &[u64], told: &[Option<Role>]| singles(shape, told, 4);
+        assert_eq!(kept(&[1, 1, 4, 5, 6], &[T, None, Z, Y, X]), Some(vec![false, true, false, false, false]));
+        assert_eq!(kept(&[1, 1, 4, 5, 6], &[]), Some(vec![true, false, false, false, false]));
+        assert_eq!(kept(&[3, 1, 1, 1, 6], &[None, T, Z, Y, X]), Some(vec![false, true, false, false, false]));
+        assert_eq!(kept(&[3, 2, 4, 5, 6], &[None, T, Z, Y, X]), None);
+        assert_eq!(with_singles(FOUR.to_vec(), &[false, true, false, false, false])[..2], [Role::Step, Role::Single]);
+    }
 
     #[test]
     fn axes_that_are_told_apart_may_have_any_order() {

@@ -4,7 +4,24 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::SourceError;
+use crate::coordinates::cut;
 use crate::place::Place;
+use crate::roles::Role;
+
+/// Refuses an array that has too few axes, or one along which is nothing.
+pub(crate) fn check(shape: &[u64]) -> Result<(), String> {
+    if shape.len() < 3 {
+        return Err(format!("{}; reshape it", wrong_axes(shape)));
+    }
+    check_holds_values(shape)
+}
+
+fn check_holds_values(shape: &[u64]) -> Result<(), String> {
+    if shape.contains(&0) {
+        return Err(format!("its shape {shape:?} holds no value: every axis needs at least one"));
+    }
+    Ok(())
+}
 
 /// Steps and `[nx, ny, nz]` of an array of shape `(nz, ny, nx)` or `(steps, nz, ny, nx)`.
 pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String> {
@@ -13,9 +30,7 @@ pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String>
         [steps, nz, ny, nx] => (steps, nz, ny, nx),
         _ => return Err(format!("{}; reshape it", wrong_axes(shape))),
     };
-    if shape.contains(&0) {
-        return Err(format!("its shape {shape:?} holds no value: every axis needs at least one"));
-    }
+    check_holds_values(shape)?;
     let size = [nx, ny, nz].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     Ok((steps, size))
 }
@@ -24,6 +39,18 @@ pub(crate) fn steps_and_size(shape: &[u64]) -> Result<(u64, [usize; 3]), String>
 pub(crate) fn wrong_axes(shape: &[u64]) -> String {
     let (count, axes) = (shape.len(), if shape.len() == 1 { "axis" } else { "axes" });
     format!("its shape {shape:?} has {count} {axes}: 3 are needed (z, y, x), or 4 (step, z, y, x)")
+}
+
+/// What is said of an array with more axes than can be shown, of which something is told of some.
+pub(crate) fn too_many_axes(shape: &[u64], names: &[String], told: &[Option<Role>]) -> String {
+    let spare = shape.iter().zip(names).zip(told).find(|((length, _), told)| **length > 1 && told.is_none());
+    match spare {
+        Some(((length, name), _)) if told.iter().any(Option::is_some) => format!(
+            "it has {length} members along {}, of which one cannot be chosen yet: save each as an array of its own",
+            cut(name)
+        ),
+        _ => format!("{}; save one part of it", wrong_axes(shape)),
+    }
 }
 
 /// What is remarked of an array whose axes nothing names, where the last of four may be none of space.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 use visapult_volume::{Box3, FieldInfo, Grid, SharedValues, StepIndex, StepSpan};
 
+use crate::choice::{Choice, Refusal};
 use crate::coordinates::Along;
 
 /// What is known of a source once it is open.
@@ -178,6 +179,9 @@ pub enum SourceError {
         /// In which way.
         change: String,
     },
+    /// It holds fields of several shapes, and none of them was named.
+    #[error("{source} is not usable as it is: {0}", source = .0.source)]
+    Choice(Box<Choice>),
     /// No format fits the name.
     #[error(
         "no reader for {url}: expected .npy, .json (raw + sidecar), .nii, .nii.gz, file.h5:/dataset, .vtkhdf, a .zarr folder (here, at https:// or s3://), demo:wave, or the \
@@ -247,6 +251,14 @@ impl SourceError {
             return Self::format(path, "it ends before its values do: it is truncated; copy it again");
         }
         Self::Io { path: path.to_string(), cause }
+    }
+
+    /// The fields of `path` cannot be had.
+    pub(crate) fn refused(path: impl ToString, refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Problem(problem) => Self::format(path, problem),
+            Refusal::Choice(choice) => Self::Choice(Box::new(choice.held_by(path.to_string()))),
+        }
     }
 
     /// The bytes of `path` are not what the format requires.

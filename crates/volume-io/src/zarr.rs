@@ -3,6 +3,7 @@
 mod array;
 mod attributes;
 mod bounded;
+mod filters;
 mod group;
 mod image;
 mod objects;
@@ -14,8 +15,11 @@ use std::sync::Arc;
 
 use visapult_objects::ObjectUrl;
 use visapult_volume::{FieldInfo, Grid, StepSpan};
+use zarrs::array::ArrayMetadata;
+use zarrs::metadata::v2::ArrayMetadataV2;
 
 use crate::axes::remarked;
+use crate::choice::Refusal;
 use crate::coordinates::Along;
 use crate::outside;
 use crate::place::Place;
@@ -84,7 +88,7 @@ impl Zarr {
         }
         store.ready(&["/"])?;
         let node = Node { store };
-        let mut content = node.content().map_err(wrong)?;
+        let mut content = node.content().map_err(|refusal| SourceError::refused(shown.display(), refusal))?;
         let reversed: Vec<_> = content.grids.iter_mut().map(Reversed::of).collect();
         let reversed = reversed.first().copied().filter(|first| reversed.iter().all(|one| one == first));
         let reversed =
@@ -159,18 +163,18 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    fn content(&self) -> Result<Content, String> {
+    fn content(&self) -> Result<Content, Refusal> {
         if self.store.document(".zarray").map_err(|e| e.to_string())?.is_some() {
-            return group::single(self);
+            return Ok(group::single(self)?);
         }
         let attributes = attributes::of_group(self.store)?;
         match attributes {
-            None => group::single(self),
+            None => Ok(group::single(self)?),
             Some(attributes) => match image::Multiscale::find(&attributes)? {
-                Some(image) => image.content(self, "/"),
-                None if image::is_collection(&attributes) => self.first_image(),
+                Some(image) => Ok(image.content(self, "/")?),
+                None if image::is_collection(&attributes) => Ok(self.first_image()?),
                 None if image::is_plate(&attributes) => {
-                    Err("it is a plate of many images: name one, as in plate.zarr/A/1/0".to_owned())
+                    Err("it is a plate of many images: name one, as in plate.zarr/A/1/0".into())
                 }
                 None => group::several(self),
             },
@@ -187,8 +191,32 @@ impl Node<'_> {
     fn array(&self, inside: &str) -> Result<zarrs::array::Array<Store>, String> {
         self.store.ready(&[inside]).map_err(|e| e.to_string())?;
         let named = if inside == "/" { inside.to_owned() } else { format!("/{}", inside.trim_matches('/')) };
-        zarrs::array::Array::open(Arc::new(self.store.clone()), &named)
-            .map_err(|e| format!("array '{inside}' cannot be opened: {}", one_line(&e)))
+        let store = Arc::new(self.store.clone());
+        let refused = match zarrs::array::Array::open(Arc::clone(&store), &named) {
+            Ok(array) => return Ok(array),
+            Err(refused) => one_line(&refused),
+        };
+        let metadata = self
+            .metadata(inside)
+            .ok_or_else(|| format!("array '{inside}' cannot be opened: {refused}{}", filters::advice(&refused)))?;
+        zarrs::array::Array::new_with_metadata(store, &named, metadata).map_err(|e| {
+            let refused = one_line(&e);
+            format!("array '{inside}' cannot be opened: {refused}{}", filters::advice(&refused))
+        })
+    }
+
+    /// The metadata of an array without what changes nothing when it is decoded, where it has that.
+    fn metadata(&self, inside: &str) -> Option<ArrayMetadata> {
+        let at = self.store.join(inside.trim_matches('/'));
+        if let Some(document) = at.document("zarr.json").ok()? {
+            return serde_json::from_value(filters::without_rounding(&document)?).ok().map(ArrayMetadata::V3);
+        }
+        let document = filters::without_rounding(&at.document(".zarray").ok()??)?;
+        let mut metadata: ArrayMetadataV2 = serde_json::from_value(document).ok()?;
+        if let Some(attributes) = at.document(".zattrs").ok()? {
+            metadata.attributes = serde_json::from_slice(&attributes).ok()?;
+        }
+        Some(ArrayMetadata::V2(metadata))
     }
 }
 

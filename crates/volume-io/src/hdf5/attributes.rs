@@ -7,7 +7,7 @@ use visapult_volume::Grid;
 
 use super::find::Shape;
 use super::order;
-use super::scales::{Scales, scales};
+use super::scales::{MOST_AXES, Scales, scales};
 use crate::axes::{self, Axes};
 use crate::roles::Role;
 use crate::shape;
@@ -112,7 +112,7 @@ pub(super) fn text(location: &Location, name: &str) -> Option<String> {
 
 /// The texts of an attribute that has no more than a dataset has axes.
 pub(super) fn texts(location: &Location, name: &str) -> Option<Vec<String>> {
-    let attribute = location.attr(name).ok().filter(|attribute| attribute.size() <= 4)?;
+    let attribute = location.attr(name).ok().filter(|attribute| attribute.size() <= MOST_AXES)?;
     let shown = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_TEXT)]);
         text.trim_end_matches('\0').trim().chars().filter(|c| !c.is_control()).collect()

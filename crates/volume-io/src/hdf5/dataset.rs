@@ -54,6 +54,7 @@ impl Stored {
                 return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }
             if dataset.layout() == StoredLayout::Chunked
+                && dataset.chunk().is_some_and(|chunk| found.shape.is_thin(&chunk))
                 && let Some(chunks) = Chunks::new(shown, bytes, found, encoding.clone())
             {
                 return Ok(Self::Chunks(chunks));

@@ -4,14 +4,20 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use hdf5_metno::plist::dataset_create::Layout;
+use hdf5_metno::sync::sync;
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{
     Dataset, File, Group, IndexType, IterationOrder, LinkInfo, LinkType, Location, LocationInfo, LocationToken,
     LocationType,
 };
 
+use hdf5_metno_sys::h5l::H5Lget_val;
+use hdf5_metno_sys::h5p::H5P_DEFAULT;
+
 use super::elsewhere::Files;
 use super::{attributes, order};
+use crate::choice::{Choice, Refusal};
+use crate::near::nearest;
 use crate::place::Place;
 use crate::refused::Refused;
 use crate::roles::Role;
@@ -21,6 +27,8 @@ use crate::shape;
 const MAX_DEPTH: usize = 16;
 /// Objects that are looked at before a name is asked for.
 const MAX_OBJECTS: usize = 20_000;
+/// Bytes of what a link is to.
+const MAX_TARGET: usize = 4096;
 /// Names listed in a message.
 const MAX_LISTED: usize = 8;
 
@@ -35,11 +43,12 @@ pub(super) struct Shape {
 impl Shape {
     fn of(dataset: &Dataset) -> Result<Self, String> {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
-        shape::steps_and_size(&dims)?;
-        let mut found = Self { steps: 1, size: [1; 3], roles: order::roles_of(dataset) };
+        shape::check(&dims)?;
+        let mut found = Self { steps: 1, size: [1; 3], roles: order::roles_of(dataset, &dims)? };
         for (role, &length) in found.roles.iter().zip(&dims) {
             match *role {
                 Role::Space(axis) => found.size[axis] = usize::try_from(length).unwrap_or(usize::MAX),
+                Role::Single => {}
                 _ => found.steps = length,
             }
         }
@@ -73,6 +82,11 @@ impl Shape {
         let of = |role| self.place(role).map_or(none, |place| told[place]);
         let is_of_all = told.len() == self.roles.len();
         is_of_all.then(|| [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)].map(of))
+    }
+
+    /// Whether chunks of such a shape hold one sample along the axes that have one: there may be room for more.
+    pub(super) fn is_thin(&self, chunk: &[usize]) -> bool {
+        self.roles.iter().zip(chunk).all(|(role, edge)| *role != Role::Single || *edge == 1)
     }
 
     /// Whether the dataset has an axis of steps.
@@ -126,7 +140,7 @@ pub(super) struct Found {
 }
 
 /// The dataset at `inside`, or all of one shape in the group there.
-pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Result<Vec<Found>, String> {
+pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Result<Vec<Found>, Refusal> {
     let wanted = inside.unwrap_or("/").trim_matches('/');
     if wanted.is_empty() {
         return fields_of(file, "", reach);
@@ -146,8 +160,10 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Resu
             fields_of(&group, wanted, reach)
         }
         _ => {
-            let there: Vec<_> = candidates(file, "", reach)?.found.iter().map(describe).collect();
-            Err(format!("there is no dataset '{wanted}' in it; {}", listed(&there)))
+            let there = candidates(file, "", reach)?.found;
+            let names: Vec<_> = there.iter().map(|field| field.path.as_str()).collect();
+            let led = led_nowhere(file, wanted).map_or_else(|| instead(wanted, &names), |led| format!(": {led}"));
+            Err(format!("there is no dataset '{wanted}' in it{led}").into())
         }
     }
 }
@@ -159,18 +175,15 @@ fn field_shape(dataset: &Dataset, reach: &Reach) -> Result<Shape, String> {
     Shape::of(dataset)
 }
 
-fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, String> {
+fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, Refusal> {
     let Search { mut found, refused, .. } = candidates(group, path, reach)?;
     let Some(first) = found.first() else {
-        return Err(format!("{}: name another file or group", refused.told("dataset of numbers")));
+        return Err(format!("{}: name another file or group", refused.told("dataset of numbers")).into());
     };
     let steps = found.iter().map(|field| field.shape.steps).max().unwrap_or(first.shape.steps);
     if found.iter().any(|other| other.shape.size != first.shape.size || !other.shape.is_of(steps)) {
-        let names: Vec<_> = found.iter().map(describe).collect();
-        return Err(format!(
-            "its datasets differ in shape: add ':/' and one of their names to the file's; {}",
-            listed(&names)
-        ));
+        let fields = found.into_iter().map(|field| (field.shape.size, field.shape.steps, field.path));
+        return Err(Refusal::Choice(Choice::of(":/", fields)));
     }
     let names: Vec<String> = found.iter().map(|field| last_part(&field.path)).collect();
     let unique = (1..names.len()).all(|i| !names[..i].contains(&names[i]));
@@ -306,15 +319,58 @@ fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-fn describe(found: &Found) -> String {
-    let [nx, ny, nz] = found.shape.size;
-    format!("{} ({nx} x {ny} x {nz}, {} steps)", found.path, found.shape.steps)
+/// What there is instead of a field that is not: one nearly called so, or some of them.
+fn instead(wanted: &str, names: &[&str]) -> String {
+    if let Some(near) = nearest(wanted, names.iter().copied()) {
+        return format!("; did you mean '{near}'?");
+    }
+    match names {
+        [] => "; it holds no field".to_owned(),
+        _ if names.len() > MAX_LISTED => {
+            format!(
+                "; there are {}, ... (visapult info FILE lists all {})",
+                names[..MAX_LISTED].join(", "),
+                names.len()
+            )
+        }
+        _ => format!("; there are {}", names.join(", ")),
+    }
 }
 
-fn listed(names: &[String]) -> String {
-    match names {
-        [] => "it holds no field".to_owned(),
-        _ if names.len() > MAX_LISTED => format!("there are {}, ...", names[..MAX_LISTED].join(", ")),
-        _ => format!("there are {}", names.join(", ")),
+/// Where a link of a group leads, as it was written.
+#[expect(unsafe_code, reason = "no safe wrapper of this call")]
+fn target_of(group: &Group, name: &str, kind: LinkType) -> Option<String> {
+    let called = std::ffi::CString::new(name).ok()?;
+    let mut value = vec![0_u8; MAX_TARGET];
+    // SAFETY: the group is open, the name ends in a zero, and no more is written than there is room for.
+    let told =
+        sync(|| unsafe { H5Lget_val(group.id(), called.as_ptr(), value.as_mut_ptr().cast(), MAX_TARGET, H5P_DEFAULT) });
+    if told < 0 {
+        return None;
     }
+    // That of an external link has a byte of flags in front (HDF5 File Format Specification, IV.A.2.g).
+    let value = if kind == LinkType::External { &value[1..] } else { &value[..] };
+    let mut parts = value.split(|byte| *byte == 0).map(|part| String::from_utf8_lossy(part).into_owned());
+    let first = parts.next()?;
+    if kind == LinkType::External { Some(format!("{} in {first}", parts.next()?)) } else { Some(first) }
+}
+
+/// Where the first link on a path leads that leads to nothing.
+fn led_nowhere(file: &File, path: &str) -> Option<String> {
+    let mut group: Group = (**file).clone();
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        let (_, link) = links(&group).ok()?.into_iter().find(|(name, _)| name == part)?;
+        if group.loc_type_by_name(part).is_err() {
+            let target = target_of(&group, part, link.link_type).unwrap_or_default();
+            return match link.link_type {
+                LinkType::Soft => Some(format!("'{part}' is a link to {target}, where nothing is: name what is meant")),
+                LinkType::External => Some(format!(
+                    "'{part}' is a link to {target}, which is not there or cannot be opened: put that file where the link leads"
+                )),
+                LinkType::Hard => None,
+            };
+        }
+        group = group.group(part).ok()?;
+    }
+    None
 }

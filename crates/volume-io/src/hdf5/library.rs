@@ -1,5 +1,6 @@
 //! Reads a dataset through the HDF5 library: any filter, any byte order, one thread at a time.
 
+use hdf5_metno::filters::Filter;
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
 use visapult_volume::{Box3, ScalarType, StepIndex};
@@ -14,6 +15,9 @@ use crate::tiles::{covering, read_tiles};
 
 /// Values asked of the library at once: 1 MiB of `f32`.
 const PIECE_VALUES: usize = 1 << 18;
+
+/// What to do where a file of values is not found.
+const EXTERNAL: &str = "the names of such files count from the folder that you are in: go to that of the HDF5 file, or set HDF5_EXTFILE_PREFIX='${ORIGIN}'";
 
 /// A dataset that the library reads.
 pub(super) struct Library {
@@ -38,7 +42,10 @@ impl Library {
         let shown = format!("{}:/{}", place.display(), found.path);
         let filters = found.dataset.create_plist().is_ok_and(|created| created.all_filters_avail());
         if !filters {
-            let problem = "it is compressed by a filter that is not built in: save it with gzip (deflate) or without";
+            let name = plugin_of(&found.dataset);
+            let problem = format!(
+                "it is compressed by {name}, which is not built in: write it with gzip (h5repack -f GZIP=4 in.h5 out.h5, where the filter is installed)"
+            );
             return Err(SourceError::format(shown, problem));
         }
         let chunk = found.dataset.chunk().and_then(|chunk| found.shape.by_axis(&chunk, 1));
@@ -63,9 +70,9 @@ impl Library {
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         read_tiles(&covering(bounds, self.piece), bounds, out, |tile, out| {
             self.read_in_order(step, tile, out).map_err(|e| {
-                let problem =
-                    format!("box {tile} of step {step} cannot be read: {}; copy it again", super::one_line(&e));
-                SourceError::format(&self.shown, problem)
+                let cause = super::one_line(&e);
+                let way = if cause.contains("external raw data file") { EXTERNAL } else { "copy it again" };
+                SourceError::format(&self.shown, format!("box {tile} of step {step} cannot be read: {cause}; {way}"))
             })
         })
     }
@@ -120,11 +127,32 @@ impl Library {
         let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
         let of = |role: &Role| match *role {
             Role::Space(axis) => range(tile.lo[axis], tile.hi[axis]),
-            _ => range(step, step + 1),
+            Role::Single => range(0, 1),
+            Role::Step | Role::Channel => range(step, step + 1),
         };
         let axes: Vec<_> = self.roles.iter().map(of).collect();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
         Ok(values.into_raw_vec_and_offset().0)
+    }
+}
+
+/// What the filter is called by which a dataset is compressed and that is not built in (HDF5 registered filter plug-ins).
+fn plugin_of(dataset: &Dataset) -> String {
+    let filters = dataset.create_plist().map(|created| created.filters()).unwrap_or_default();
+    let user = filters.iter().find_map(|filter| if let Filter::User(id, _) = filter { Some(*id) } else { None });
+    let szip = filters.iter().any(|filter| matches!(filter, Filter::SZip(..)));
+    match user {
+        _ if szip => "szip".to_owned(),
+        Some(307) => "bzip2".to_owned(),
+        Some(32000) => "LZF".to_owned(),
+        Some(32001) => "Blosc".to_owned(),
+        Some(32004) => "LZ4".to_owned(),
+        Some(32008) => "bitshuffle".to_owned(),
+        Some(32013) => "ZFP".to_owned(),
+        Some(32015) => "Zstandard".to_owned(),
+        Some(32026) => "Blosc2".to_owned(),
+        Some(id) => format!("filter {id}"),
+        None => "a filter".to_owned(),
     }
 }
 

@@ -7,12 +7,21 @@ use hdf5_metno::Dataset;
 use super::attributes::{text, texts};
 use super::scales::{name_of, scales};
 use crate::coordinates;
-use crate::roles::{Role, as_told, contradicted, is_usual, usual};
+use crate::roles::{Role, as_told, contradicted, is_usual, singles, staying, usual, with_singles};
+use crate::shape::too_many_axes;
 
-/// What each of the 3 or 4 axes of a dataset is: what is said of it, else z, y, x in the end, and before them steps.
-pub(super) fn roles_of(dataset: &Dataset) -> Vec<Role> {
-    let told: Vec<_> = axes(dataset).into_iter().map(|(_, role)| role).collect();
-    as_told(&told).unwrap_or_else(|| usual(&told))
+/// Steps, z, y, x.
+const MOST_AXES: usize = 4;
+
+/// What each axis of a dataset of 3 and more is: what is said of it, else z, y, x in the end, and before them steps. Of more than 4 those of one sample are
+/// left out.
+pub(super) fn roles_of(dataset: &Dataset, dims: &[u64]) -> Result<Vec<Role>, String> {
+    let axes = axes(dataset);
+    let told: Vec<_> = axes.iter().map(|(_, role)| *role).collect();
+    let names: Vec<_> = axes.into_iter().map(|(name, _)| name).collect();
+    let is_single = singles(dims, &told, MOST_AXES).ok_or_else(|| too_many_axes(dims, &names, &told))?;
+    let told = staying(&told, &is_single);
+    Ok(with_singles(as_told(&told).unwrap_or_else(|| usual(&told)), &is_single))
 }
 
 /// What to say where the axes of a dataset are not stored in the usual order, or something is said of them that contradicts what they are taken for.

@@ -11,6 +11,9 @@ use crate::coordinates::{self, Coordinates, Found, MOST_KEPT};
 /// What netCDF calls an axis that has a length and no coordinates.
 const NO_COORDINATES: &str = "This is a netCDF dimension but not a netCDF variable";
 
+/// Axes of a dataset of which something is told.
+pub(super) const MOST_AXES: usize = 16;
+
 /// The coordinates that were read of a file: each scale once, and its values shared by all datasets that it is attached to.
 ///
 /// Invariant: they are `MOST_KEPT` values at most; beyond these no axis has any.
@@ -47,7 +50,7 @@ fn read(scale: &Dataset) -> Option<Found> {
 /// The first scale attached to each axis (HDF5 Dimension Scale Specification, attribute `DIMENSION_LIST`).
 pub(super) fn scales(dataset: &Dataset) -> Option<Vec<Option<Dataset>>> {
     let list = dataset.attr("DIMENSION_LIST").ok()?;
-    if list.size() > 4 {
+    if list.size() > MOST_AXES {
         return None;
     }
     let references = list.read_raw::<VarLenArray<ObjectReference1>>().ok()?;

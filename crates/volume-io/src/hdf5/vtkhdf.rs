@@ -1,4 +1,5 @@
-//! VTKHDF files: of the type `OverlappingAMR`, cell values on levels of boxes, as one grid for each level; and `ImageData`, one grid (`image`).
+//! VTKHDF files: of the type `OverlappingAMR`, cell values on levels of boxes, as one grid for each level; and `ImageData` and `RectilinearGrid`, one grid
+//! (`image`). Others, whose arrays lie on no grid, are refused.
 //!
 //! Layout: VTKHDF File Format, "Overlapping AMR" and "Temporal OverlappingAMR" (docs.vtk.org). Values between levels are made by [`crate::amr`].
 
@@ -18,6 +19,7 @@ use super::attributes;
 use super::find::{self, Found, Reach};
 use super::home::{Home, Homes};
 use crate::axes::{Axes, remarked};
+use crate::coordinates::cut;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, amr, outside, shape};
 use contents::{Contents, ROOT};
 use domain::Level;
@@ -45,6 +47,8 @@ pub(super) enum Root {
     Overlapping(Group),
     /// One grid, of which what is named below the group is meant.
     Image(Group, String),
+    /// What is not read: its `Type`.
+    Other(String),
 }
 
 /// The group that `inside` names, or something in it, or that the file holds if it names nothing.
@@ -59,9 +63,26 @@ pub(super) fn root(file: &File, inside: Option<&str>, reach: &Reach) -> Option<R
     let is_of_image = below.is_empty() || image::GROUPS.contains(&below.split('/').next().unwrap_or_default());
     match attributes::text(&group, "Type")?.as_str() {
         TYPE if below.is_empty() => Some(Root::Overlapping(group)),
-        image::TYPE if is_of_image => Some(Root::Image(group, below.to_owned())),
-        _ => None,
+        image::EVEN | image::RECTILINEAR if is_of_image => Some(Root::Image(group, below.to_owned())),
+        TYPE | image::EVEN | image::RECTILINEAR => None,
+        other => Some(Root::Other(other.to_owned())),
     }
+}
+
+/// Why what `Type` names so is not read.
+pub(super) fn unread(kind: &str) -> String {
+    let kind = cut(kind);
+    let (what, way) = match kind.as_str() {
+        "UnstructuredGrid" | "PolyData" | "StructuredGrid" | "HyperTreeGrid" => {
+            ("meshes are not read", "resample it to an image (ParaView: Resample To Image)")
+        }
+        "MultiBlockDataSet" | "PartitionedDataSetCollection" => (
+            "files of several grids are not read",
+            "save one of them, or resample all to an image (ParaView: Resample To Image)",
+        ),
+        _ => ("that is not read", "save it as ImageData, RectilinearGrid or OverlappingAMR"),
+    };
+    format!("it is a VTKHDF {kind}: {what}; {way}")
 }
 
 /// The fields of an image that `meant` names below `root`, a group of `file` of so many bytes, and where they are.
@@ -73,6 +94,12 @@ pub(super) fn image_fields(
     length: u64,
 ) -> Result<(Vec<Found>, Axes), String> {
     image::fields(&Contents { file, root, reach, length }, meant)
+}
+
+/// What a file of one grid is called.
+pub(super) fn kind_of_image(root: &Group) -> &'static str {
+    let is_rectilinear = attributes::text(root, "Type").is_some_and(|kind| kind == image::RECTILINEAR);
+    if is_rectilinear { "VTKHDF, rectilinear grid" } else { "VTKHDF, image" }
 }
 
 impl Overlapping {

@@ -13,9 +13,10 @@ use zarrs::storage::StorageError;
 use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
-use crate::roles::{Role, as_told, is_in_order, put_in_order, usual};
+use crate::coordinates::cut;
+use crate::roles::{Role, as_told, is_in_order, put_in_order, singles, staying, usual, with_singles};
 use crate::scalar::Encoding;
-use crate::shape::wrong_axes;
+use crate::shape::{too_many_axes, wrong_axes};
 use crate::tiles::{covering, fetch_tiles, read_tiles};
 
 /// Largest chunk that is decoded, in bytes.
@@ -23,6 +24,8 @@ pub(super) const MAX_CHUNK_BYTES: u64 = 1 << 30;
 /// Chunks that are waited for at one time, and bytes of them when they are decoded, where they come from far away.
 const MOST_FETCHES: u64 = 32;
 const MOST_WAITING: u64 = 128 << 20;
+/// Steps, channels, z, y, x.
+const MOST_AXES: usize = 5;
 /// Values read at once from a shard larger than this.
 const PIECE_VALUES: usize = 1 << 20;
 
@@ -199,6 +202,7 @@ impl Stored {
         let range = |role: &Role| match *role {
             Role::Step => step..step + 1,
             Role::Channel => channel..channel + 1,
+            Role::Single => 0..1,
             Role::Space(axis) => tile.lo[axis] as u64..tile.hi[axis] as u64,
         };
         ArraySubset::new_with_ranges(&self.roles.iter().map(range).collect::<Vec<_>>())
@@ -214,13 +218,11 @@ fn asked_in_vain(error: &ArrayError) -> Option<SourceError> {
     }
 }
 
-/// The fill value of the array itself. Zero is what most writers give without meaning "missing".
+/// The fill value of the array itself, where it stands for what is missing: in version 2, where there is one only if somebody chose it. Every array of version
+/// 3 has one, which is what chunks hold that were never written, and no more (as xarray has it, too). Zero is what most writers give without meaning "missing".
 fn own_fill(array: &Array<Store>) -> Option<f64> {
-    let fill = match array.metadata() {
-        ArrayMetadata::V2(metadata) => &metadata.fill_value,
-        ArrayMetadata::V3(metadata) => &metadata.fill_value,
-    };
-    fill.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
+    let ArrayMetadata::V2(metadata) = array.metadata() else { return None };
+    metadata.fill_value.as_f64().filter(|fill| fill.is_finite() && *fill != 0.0)
 }
 
 /// Whether an array holds the coordinates of the axis that it is named after.
@@ -241,35 +243,56 @@ pub(super) fn axis_names(array: &Array<Store>) -> Option<Vec<String>> {
 /// before them steps and channels.
 pub(super) fn roles_of(array: &Array<Store>, told: impl FnMut(&str) -> Option<Role>) -> Result<Vec<Role>, String> {
     let shape = array.shape();
-    if !(3..=5).contains(&shape.len()) {
+    if shape.len() < 3 {
         return Err(wrong_axes(shape));
     }
     let names = axis_names(array).unwrap_or_default();
-    let by_names = || roles_as(shape, names.iter().map(|name| Role::of_name(name)).collect());
-    roles_as(shape, names.iter().map(String::as_str).map(told).collect()).or_else(by_names).ok_or_else(|| {
-        format!(
-            "what its axes ({}) are cannot be told: name them t, c, z, y, x, or store them in this order",
-            names.join(", ")
-        )
+    let told: Vec<_> = names.iter().map(String::as_str).map(told).collect();
+    let by_name: Vec<_> = names.iter().map(|name| Role::of_name(name)).collect();
+    let known =
+        if shape.len() <= MOST_AXES { roles_as(shape, &told).or_else(|| roles_as(shape, &by_name)) } else { None };
+    known.or_else(|| roles_without_singles(shape, &told)).or_else(|| roles_without_singles(shape, &by_name)).ok_or_else(|| {
+        if shape.len() > MOST_AXES {
+            return too_many_axes(shape, &names, &told);
+        }
+        let names: Vec<_> = names.iter().map(|name| cut(name)).collect();
+        let named = names.join(", ");
+        format!("nothing tells which of its axes ({named}) is which: name them t, c, z, y, x, or store them in this order")
+    })
+}
+
+/// The roles where axes of one sample are left out.
+fn roles_without_singles(shape: &[u64], told: &[Option<Role>]) -> Option<Vec<Role>> {
+    (3..=MOST_AXES).rev().filter(|most| *most < shape.len()).find_map(|most| {
+        let is_single = singles(shape, told, most)?;
+        let roles = roles_as(&staying(shape, &is_single), &staying(told, &is_single))?;
+        Some(with_singles(roles, &is_single))
     })
 }
 
 /// The roles of axes that are `named` so; `None` where that is neither clear nor the usual order.
-fn roles_as(shape: &[u64], named: Vec<Option<Role>>) -> Option<Vec<Role>> {
+fn roles_as(shape: &[u64], named: &[Option<Role>]) -> Option<Vec<Role>> {
     let is_once = |role: &Option<Role>| named.iter().filter(|other| *other == role).count() == 1;
     let has = |axis| named.contains(&Some(Role::Space(axis)));
     if named.len() == shape.len() && named.iter().all(|role| role.is_some() && is_once(role)) && has(0) && has(1) {
-        return Some(named.into_iter().flatten().collect());
+        return Some(named.iter().copied().flatten().collect());
     }
-    if let Some(roles) = as_told(&named) {
+    if let Some(roles) = as_told(named).or_else(|| with_members(named)) {
         return Some(roles);
     }
     let guessed = match shape.len() {
-        3 => usual(&named),
+        3 => usual(named),
         axes => roles_in_order(axes, named.first() == Some(&Some(Role::Channel))),
     };
     let agrees = |(guess, named): (&Role, &Option<Role>)| named.is_none_or(|named| named == *guess);
-    guessed.iter().zip(&named).all(agrees).then_some(guessed)
+    guessed.iter().zip(named).all(agrees).then_some(guessed)
+}
+
+/// The roles of 5 axes of which one alone is none of steps, z, y, x: what lies along it are members of an ensemble, each a field as channels are.
+fn with_members(named: &[Option<Role>]) -> Option<Vec<Role>> {
+    let all = [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)];
+    let is_all = named.len() == MOST_AXES && all.iter().all(|role| named.contains(&Some(*role)));
+    is_all.then(|| named.iter().map(|role| role.unwrap_or(Role::Channel)).collect())
 }
 
 /// The roles of 4 or 5 axes that nothing names.

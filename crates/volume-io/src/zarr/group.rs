@@ -11,6 +11,7 @@ use super::array::{Stored, axis_names, encoding_of_coordinates, is_coordinates, 
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::{self, Axes};
+use crate::choice::{Choice, Refusal};
 use crate::coordinates::{self, Coordinates, Found, MOST_KEPT};
 use crate::refused::Refused;
 use crate::roles::{Role, contradicted};
@@ -33,7 +34,7 @@ pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
 }
 
 /// The arrays of the node's group.
-pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
+pub(super) fn several(node: &Node<'_>) -> Result<Content, Refusal> {
     let names = node.store.members(MAX_ARRAYS)?;
     if node.store.is_far() {
         // Here one that cannot be read is no field; there it may be one another time.
@@ -58,17 +59,13 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, String> {
     // What has no steps is the same at all.
     let is_of = |stored: &Stored| stored.steps() == steps || !stored.has_steps();
     if arrays.windows(2).any(|pair| pair[0].1.size() != pair[1].1.size()) || !arrays.iter().all(|(_, a)| is_of(a)) {
-        let described = |(name, a): &(String, Arc<Stored>)| format!("{name} {:?} ({} steps)", a.size(), a.steps());
-        let names: Vec<_> = arrays.iter().take(8).map(described).collect();
-        return Err(format!(
-            "its arrays differ in shape: add '/' and one of their names; there are {}",
-            names.join(", ")
-        ));
+        let fields = arrays.into_iter().map(|(name, stored)| (stored.size(), stored.steps(), name));
+        return Err(Refusal::Choice(Choice::of("/", fields)));
     }
     if arrays.is_empty() {
-        return Err(format!("{}: name a group or array inside", refused.told("array of numbers")));
+        return Err(format!("{}: name a group or array inside", refused.told("array of numbers")).into());
     }
-    content(scales, "Zarr group", arrays)
+    Ok(content(scales, "Zarr group", arrays)?)
 }
 
 fn is_group(at: &Store) -> bool {

@@ -1,22 +1,28 @@
-//! VTKHDF files of the type `ImageData`: arrays that belong to the points or to the cells of one grid.
+//! VTKHDF files of the types `ImageData` and `RectilinearGrid`: arrays that belong to the points or to the cells of one grid.
 //!
-//! Layout: VTKHDF File Format, "ImageData" and "Temporal ImageData" (docs.vtk.org). The arrays are datasets as in any other HDF5 file; the group
-//! tells where they are.
+//! Layout: VTKHDF File Format, "ImageData", "Temporal ImageData" and "RectilinearGrid" (docs.vtk.org). The arrays are datasets as in any other HDF5 file;
+//! the group tells where they are.
 
+use hdf5_metno::Group;
 use visapult_volume::Centering;
 
 use super::contents::{Contents, ROOT, three};
 use super::level::{listed, names};
 use super::steps;
 use crate::axes::Axes;
+use crate::coordinates::{Coordinates, Found as Along};
 use crate::hdf5::attributes;
 use crate::hdf5::find::{self, Found, Shape};
 use crate::shape;
 
-/// What `Type` says of such a file.
-pub(super) const TYPE: &str = "ImageData";
+/// What `Type` says of a file whose points are the same distance apart.
+pub(super) const EVEN: &str = "ImageData";
+/// What it says of one whose points have coordinates along each axis.
+pub(super) const RECTILINEAR: &str = "RectilinearGrid";
 /// What arrays are in, by what they belong to.
 pub(super) const GROUPS: [&str; 2] = ["PointData", "CellData"];
+/// Datasets of coordinates along x, y, z.
+const COORDINATES: [&str; 3] = ["XCoordinates", "YCoordinates", "ZCoordinates"];
 /// How far a direction may be off an axis.
 const TOLERANCE: f64 = 1e-6;
 
@@ -24,13 +30,21 @@ const TOLERANCE: f64 = 1e-6;
 struct Image {
     /// First and last point along x, y, z.
     extent: [[i64; 2]; 3],
-    /// Of point 0, which need not be one of them.
-    origin: [f64; 3],
-    spacing: [f64; 3],
-    /// Whether each axis runs backwards; `None` where they lie between those of space.
-    is_backwards: Option<[bool; 3]>,
+    points: Points,
     /// `None` where the file has no steps.
     times: Option<Vec<f64>>,
+}
+
+enum Points {
+    Even {
+        /// Of point 0, which need not be one of them.
+        origin: [f64; 3],
+        spacing: [f64; 3],
+        /// Whether each axis runs backwards; `None` where they lie between those of space.
+        is_backwards: Option<[bool; 3]>,
+    },
+    /// Coordinates along x, y, z.
+    At([Vec<f64>; 3]),
 }
 
 /// The arrays that `meant` names below the root and that are fields, and where they are: `meant` is a group or an array in it, or nothing for what there is.
@@ -74,25 +88,9 @@ pub(super) fn fields(contents: &Contents<'_>, meant: &str) -> Result<(Vec<Found>
 
 impl Image {
     fn of(contents: &Contents<'_>) -> Result<Self, String> {
-        let root = contents.root;
-        let missing =
-            |name: &str, what: &str| format!("its group '{ROOT}' has no attribute {name} of {what}: write it again");
-        let numbers: Option<[f64; 6]> =
-            attributes::values(root, "WholeExtent").and_then(|numbers| numbers.try_into().ok());
-        let whole = |numbers: &[f64; 6]| numbers.iter().all(|number| number.fract() == 0.0 && number.abs() < 1e15);
-        let numbers = numbers.filter(whole).ok_or_else(|| missing("WholeExtent", "six whole numbers"))?;
-        let extent = [0, 2, 4].map(|at| [numbers[at] as i64, numbers[at + 1] as i64]);
-        if extent.iter().any(|[first, last]| last < first) {
-            return Err(format!("its WholeExtent {numbers:?} has no points: write it again"));
-        }
-        let direction = attributes::values(root, "Direction").unwrap_or_default();
-        Ok(Self {
-            extent,
-            origin: contents.origin()?,
-            spacing: three(root, "Spacing").ok_or_else(|| missing("Spacing", "three numbers"))?,
-            is_backwards: if direction.is_empty() { Some([false; 3]) } else { backwards(&direction) },
-            times: steps::times(contents)?,
-        })
+        let is_rectilinear = attributes::text(contents.root, "Type").is_some_and(|kind| kind == RECTILINEAR);
+        let (extent, points) = if is_rectilinear { coordinates(contents)? } else { even(contents)? };
+        Ok(Self { extent, points, times: steps::times(contents)? })
     }
 
     /// Samples of the arrays of a group: there is one layer of cells where there is one of points.
@@ -133,23 +131,96 @@ impl Image {
         let mut axes = Axes::of_size(self.size(of));
         let is_of_cells = of == "CellData";
         axes.grid.centering = if is_of_cells { Centering::Cell } else { Centering::Point };
-        axes.grid.spacing = self.spacing;
-        match self.is_backwards {
-            Some(is_backwards) => {
-                for (axis, is_backwards) in is_backwards.into_iter().enumerate() {
+        match &self.points {
+            Points::Even { origin, spacing, is_backwards: Some(is_backwards) } => {
+                for (axis, is_backwards) in is_backwards.iter().enumerate() {
                     let [first, last] = self.extent[axis];
-                    let spacing = if is_backwards { -self.spacing[axis] } else { self.spacing[axis] };
+                    let spacing = if *is_backwards { -spacing[axis] } else { spacing[axis] };
                     let centre = if is_of_cells && last > first { 0.5 } else { 0.0 };
                     axes.grid.spacing[axis] = spacing;
-                    axes.grid.origin[axis] = self.origin[axis] + spacing * (first as f64 + centre);
+                    axes.grid.origin[axis] = origin[axis] + spacing * (first as f64 + centre);
                 }
             }
-            None => {
-                axes.remarks.push("axes are turned (Direction): each is shown as it is stored, from 0 on".to_owned())
+            Points::Even { spacing, is_backwards: None, .. } => {
+                axes.grid.spacing = *spacing;
+                axes.remarks.push("axes are turned (Direction): each is shown as it is stored, from 0 on".to_owned());
+            }
+            Points::At(points) => {
+                let samples =
+                    points.each_ref().map(|points| if is_of_cells { centres(points) } else { points.clone() });
+                let told = |axis: usize| {
+                    let (name, values) = (COORDINATES[axis].to_owned(), samples[axis].as_slice().into());
+                    Along::new(Coordinates { name, unit: String::new(), values, are_downwards: None })
+                };
+                axes.place(&[0, 1, 2].map(|axis| Some(told(axis))));
+                // One sample alone is as wide as its cell.
+                for (axis, points) in points.iter().enumerate().filter(|(axis, _)| samples[*axis].len() == 1) {
+                    axes.grid.origin[axis] = samples[axis][0];
+                    if let [first, last] = points[..] {
+                        axes.grid.spacing[axis] = (last - first).abs();
+                    }
+                }
             }
         }
         axes.times = self.times.as_deref().unwrap_or_default().into();
         axes
+    }
+}
+
+/// First and last point, and where they are, of a file whose points are the same distance apart.
+fn even(contents: &Contents<'_>) -> Result<([[i64; 2]; 3], Points), String> {
+    let root = contents.root;
+    let numbers: [f64; 6] = whole(root, "WholeExtent").ok_or_else(|| missing("WholeExtent", "six whole numbers"))?;
+    let extent = [0, 2, 4].map(|at| [numbers[at] as i64, numbers[at + 1] as i64]);
+    if extent.iter().any(|[first, last]| last < first) {
+        return Err(format!("its WholeExtent {numbers:?} has no points: write it again"));
+    }
+    let direction = attributes::values(root, "Direction").unwrap_or_default();
+    let points = Points::Even {
+        origin: contents.origin()?,
+        spacing: three(root, "Spacing").ok_or_else(|| missing("Spacing", "three numbers"))?,
+        is_backwards: if direction.is_empty() { Some([false; 3]) } else { backwards(&direction) },
+    };
+    Ok((extent, points))
+}
+
+/// The same of one whose points have coordinates, of which there is one for each along each axis.
+fn coordinates(contents: &Contents<'_>) -> Result<([[i64; 2]; 3], Points), String> {
+    let size: [f64; 3] =
+        whole(contents.root, "Dimensions").ok_or_else(|| missing("Dimensions", "three whole numbers"))?;
+    let mut points = <[Vec<f64>; 3]>::default();
+    for ((name, count), points) in COORDINATES.into_iter().zip(size).zip(&mut points) {
+        *points = contents.numbers(name)?.unwrap_or_default();
+        if count < 1.0 || points.len() as f64 != count {
+            let there = points.len();
+            return Err(format!(
+                "its dataset '{ROOT}/{name}' has {there} coordinates, its Dimensions say {count}: grids that change from step to step are not read; else \
+                 write it again"
+            ));
+        }
+        if points.iter().any(|point| !point.is_finite()) {
+            return Err(format!("its dataset '{ROOT}/{name}' holds what is no number: write it again"));
+        }
+    }
+    Ok((size.map(|count| [0, count as i64 - 1]), Points::At(points)))
+}
+
+/// An attribute of so many whole numbers.
+fn whole<const N: usize>(root: &Group, name: &str) -> Option<[f64; N]> {
+    let numbers: [f64; N] = attributes::values(root, name)?.try_into().ok()?;
+    numbers.iter().all(|number| number.fract() == 0.0 && number.abs() < 1e15).then_some(numbers)
+}
+
+fn missing(name: &str, what: &str) -> String {
+    format!("its group '{ROOT}' has no attribute {name} of {what}: write it again")
+}
+
+/// The centres of the cells between points; of one point alone that is where the cell is.
+fn centres(points: &[f64]) -> Vec<f64> {
+    if points.len() == 1 {
+        points.to_vec()
+    } else {
+        points.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect()
     }
 }
 
