@@ -14,6 +14,7 @@ reader must find in it; `crates/volume-io/tests/all/foreign_files.rs` holds ever
 
 import base64
 import gzip
+import itertools
 import json
 import pathlib
 import shutil
@@ -228,6 +229,26 @@ def write_hdf5():
             file.create_dataset(name, data=volume("i32"), **options)
             expect(f"hdf5/filters.h5:/{name}", "i32", fields=[{"name": name, "unit": ""}])
         file.create_dataset("one_axis", data=np.arange(4))
+
+    # In files of the newest version the index of chunks depends on which axes may grow.
+    with h5py.File(folder / "unlimited.h5", "w", libver="latest") as file:
+        for count in range(1, 4):
+            for axes in itertools.combinations("zyx", count):
+                name = "".join(axes)
+                room = [None if axis in axes else length for axis, length in zip("zyx", SIZE[::-1])]
+                file.create_dataset(name, data=volume("i16"), maxshape=room, **packed)
+                expect(f"hdf5/unlimited.h5:/{name}", "i16", fields=[{"name": name, "unit": ""}])
+        more = dict(y=(9, None, 30), x=(9, 20, None))
+        for name, room in more.items():
+            file.create_dataset(f"more/{name}", data=volume("i16"), maxshape=room, **packed)
+            expect(f"hdf5/unlimited.h5:/more/{name}", "i16", fields=[{"name": name, "unit": ""}])
+        file.create_dataset("plain", data=volume("u8"), chunks=(2, 4, 6), maxshape=(5, None, 11))
+        expect("hdf5/unlimited.h5:/plain", "u8", fields=[{"name": "plain", "unit": ""}])
+        last = np.moveaxis(volume("f32", 4), 0, 3)
+        file.create_dataset("last", data=last, chunks=(2, 4, 6, 2), maxshape=(*last.shape[:3], None), compression="gzip")
+        for axis, name in enumerate("zyxt"):
+            file["last"].dims[axis].label = name
+        expect("hdf5/unlimited.h5:/last", "f32", steps=4, fields=[{"name": "last", "unit": ""}], remark="put in order")
 
     with h5py.File(folder / "steps.h5", "w") as file:
         for name, options in (("flat", {}), ("packed", dict(chunks=(1, 2, 4, 6), compression="gzip"))):

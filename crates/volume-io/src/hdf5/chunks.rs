@@ -7,7 +7,10 @@ use std::fs::File;
 use std::io::Read;
 
 use flate2::read::ZlibDecoder;
+use hdf5_metno::Dataset;
 use hdf5_metno::filters::Filter;
+use hdf5_metno::sync::sync;
+use hdf5_metno_sys::h5d::{H5D_CHUNK_IDX_BTREE, H5D_chunk_index_t, H5Dget_chunk_index_type};
 use visapult_volume::{Box3, StepIndex};
 
 use super::dataset::{moves, own_fill};
@@ -20,6 +23,8 @@ use crate::tiles::{covering, read_tiles};
 
 /// Largest chunk that is decoded here, in bytes; the library takes larger ones.
 const MAX_CHUNK_BYTES: usize = 1 << 28;
+/// Extensible arrays among the kinds of index (H5Dpublic.h).
+const H5D_CHUNK_IDX_EARRAY: H5D_chunk_index_t = 4;
 
 /// Where a chunk is in the file.
 #[derive(Clone, Copy, Debug)]
@@ -65,14 +70,7 @@ impl Chunks {
             return None;
         }
         let layout = Layout::in_order([x, y, z], steps as u64, found.shape.roles())?;
-        let mut places = HashMap::new();
-        let visited = dataset.chunks_visit(|info| {
-            let at: Vec<u64> = info.offset.iter().zip(&chunk).map(|(&at, &edge)| at / edge as u64).collect();
-            let Some(number) = found.shape.by_axis(&at, 0) else { return -1 };
-            places.insert(number, Place { offset: info.addr, bytes: info.size, skipped: info.filter_mask });
-            0
-        });
-        visited.ok()?;
+        let places = places(found, &chunk)?;
         // After that: a program that writes for readers may have written more meanwhile.
         let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
@@ -167,6 +165,37 @@ impl Chunks {
             out.iter_mut().zip(values[at..].iter().step_by(apart)).for_each(|(out, value)| *out = *value);
         }
     }
+}
+
+/// Where the chunks are, by their numbers; `None` where that cannot be told.
+fn places(found: &Found, chunk: &[usize]) -> Option<HashMap<[u64; 4], Place>> {
+    let dataset = &found.dataset;
+    if are_misnumbered(dataset)? {
+        return None;
+    }
+    let extent = dataset.shape();
+    let mut places = HashMap::new();
+    let visited = dataset.chunks_visit(|info| {
+        let axes = || info.offset.iter().zip(chunk).zip(&extent);
+        let is_chunk = axes().all(|((&at, &edge), &length)| at % edge as u64 == 0 && at < length as u64);
+        let at: Vec<u64> = axes().map(|((&at, &edge), _)| at / edge as u64).collect();
+        let Some(number) = found.shape.by_axis(&at, 0).filter(|_| is_chunk) else { return -1 };
+        let place = Place { offset: info.addr, bytes: info.size, skipped: info.filter_mask };
+        if places.insert(number, place).is_none() { 0 } else { -1 }
+    });
+    visited.ok()?;
+    Some(places)
+}
+
+/// Whether the library counts wrongly where chunks are when it lists them: those of an extensible array are stored with the unlimited axis first, and counted
+/// as if it were where it is (H5D__earray_idx_iterate_cb, seen in 2.2.0). Their values it reads rightly.
+#[expect(unsafe_code, reason = "no safe wrapper of this call")]
+fn are_misnumbered(dataset: &Dataset) -> Option<bool> {
+    let mut index = H5D_CHUNK_IDX_BTREE;
+    // SAFETY: the dataset is open while `dataset` is there, and the number has a place of its own; one thread at a time calls the library.
+    let told = sync(|| unsafe { H5Dget_chunk_index_type(dataset.id(), &raw mut index) });
+    let first_is_unlimited = dataset.space().ok()?.maxdims().first().is_some_and(Option::is_none);
+    (told >= 0).then_some(index == H5D_CHUNK_IDX_EARRAY && !first_is_unlimited)
 }
 
 fn inflate(bytes: &[u8], whole: usize) -> Result<Vec<u8>, String> {
