@@ -1,7 +1,7 @@
 //! Flows of fields from other machines: ranks of a simulation publish the boxes they own, a back end receives the boxes of its PEs.
 //!
 //! The back end asks for steps by number, and puts the pieces that come, whole or with holes, together to steps. What both ends go by, messages,
-//! pieces and steering, is in [`visapult_publish`]; here is the receiving end, and [`serve`], which publishes any source.
+//! pieces and steering, is in [`visapult_publish`]; here is the receiving end, and [`serve()`], which publishes any source.
 
 mod assembly;
 mod crew;
