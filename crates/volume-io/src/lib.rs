@@ -7,12 +7,14 @@ mod amr;
 mod axes;
 mod bytes;
 mod coordinates;
+mod decoded;
 mod demo;
 mod flat;
 mod gunzip;
 mod hdf5;
 mod level;
 mod logarithm;
+mod memory;
 mod nifti;
 mod npy;
 mod outside;
@@ -47,7 +49,8 @@ const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
-pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
+pub use memory::{free_bytes, peak_bytes};
+pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use zarr::{ZarrArray, zarr_group};
 
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. Of its levels,
