@@ -202,11 +202,11 @@ def test_what_is_there_in_place_of_a_field_is_told(tmp_path: Path) -> None:
         file["lat"] = np.arange(4.0)
         file["lat"].make_scale("lat")
         file["b"] = np.zeros((4, 4, 4), np.complex64)
-        file["c"], file["d"], file["a/v"] = "text", np.zeros((4, 5)), np.zeros((1, 2, 3, 4, 5))
+        file["c"], file["d"], file["a/v"] = "text", np.zeros((4, 5)), np.zeros((2, 2, 3, 4, 5))
         for i in range(37):
             file[f"e{i:02}"] = np.zeros(7)
     finished = run("info", tmp_path / "run.h5", check=False)
-    needles = ["a/v: its shape [1, 2, 3, 4, 5] has 5 axes;", "b: its values are complex numbers;", "d: its shape [4, 5] has 2 axes;"]
+    needles = ["a/v: its shape [2, 2, 3, 4, 5] has 5 axes;", "b: its values are complex numbers;", "d: its shape [4, 5] has 2 axes;"]
     assert_one_clear_line(finished.stderr, *needles, "c: its values are ", "and 37 more)", "name another file or group")
     assert "lat" not in finished.stderr
     group = zarr.create_group(str(tmp_path / "run.zarr"), zarr_format=3)

@@ -123,6 +123,41 @@ def test_info_counts_the_values_of_a_field_without_steps_once(tmp_path: Path) ->
         assert "looked at" not in run("info", tmp_path / name).stdout
 
 
+def test_chunks_of_several_steps_give_each_step_its_own_values(tmp_path: Path) -> None:
+    series = np.random.default_rng(3).normal(0, 1, (50, 6, 20, 30)).astype("f4")
+    series[7, 1, 2, 3], series[31, 5, 19, 29], series[49, 0, 0, 0] = np.nan, 90, -80
+    chunks = (20, 4, 8, 16)
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        packed = file.create_dataset("packed", data=series, chunks=chunks, compression="gzip", shuffle=True)
+        checked = file.create_dataset("checked", data=series, chunks=chunks, fletcher32=True)
+        turned = np.moveaxis(series, 0, 3)
+        last = file.create_dataset("last", data=turned, chunks=(*chunks[1:], 20), compression="gzip")
+        for data, names in ((packed, "tzyx"), (checked, "tzyx"), (last, "zyxt")):
+            for axis, name in enumerate(names):
+                data.dims[axis].label = name
+    whole = {"data": series, "chunks": chunks}
+    zarr.create_array(str(tmp_path / "first.zarr"), **whole)
+    zarr.create_array(str(tmp_path / "sharded.zarr"), **whole, shards=(40, 8, 24, 32))
+    zarr.create_array(str(tmp_path / "last.zarr"), data=turned, chunks=(*chunks[1:], 20), dimension_names=list("zyxt"))
+    channels = np.stack([series, -series], 1)
+    names = ["t", "c", "z", "y", "x"]
+    zarr.create_array(str(tmp_path / "channels.zarr"), data=channels, chunks=(20, 2, 4, 8, 16), dimension_names=names)
+    cut = ["--box", ":,3:17,5:", "--steps", "3:", "--stride", "1,2,3"]
+    for number, name in enumerate(
+        ("run.h5:/packed", "run.h5:/checked", "run.h5:/last", "first.zarr", "sharded.zarr", "last.zarr", "channels.zarr")
+    ):
+        fields = json.loads(run("info", "--json", tmp_path / name).stdout)["fields"]
+        seen = [(field["range"], field["missing"], field["steps"], field["share"]) for field in fields]
+        assert seen == [([-80, 90], 1, [0, 49], 1), ([-90, 80], 1, [0, 49], 1)][: len(fields)], name
+        file, _, inside = name.partition(":/")
+        field = ["--field", f"/{inside}"] if inside else []
+        run("copy", tmp_path / file, tmp_path / f"{number}.zarr", *field, *cut)
+        copied = [array[:] for name, array in sorted(zarr.open_group(tmp_path / f"{number}.zarr", mode="r").arrays()) if array.ndim == 4]
+        for values, sign in zip(copied, (1, -1), strict=False):
+            np.testing.assert_array_equal(values, sign * series[3:, :, 3:17:2, 5::3], err_msg=name)
+        assert len(copied) == len(fields), name
+
+
 def test_info_doubts_a_last_axis_that_may_be_components(tmp_path: Path) -> None:
     vectors = np.zeros((16, 16, 16, 3), np.float32)
     np.save(tmp_path / "v.npy", vectors)
@@ -654,7 +689,7 @@ def test_axes_of_one_sample_are_left_out(tmp_path: Path) -> None:
                 file[dim].make_scale(dim)
                 field.dims[axis].attach_scale(file[dim])
     group = zarr.open_group(str(tmp_path / "six.zarr"), mode="w")
-    group.create_array("t", shape=(1, 1, *values.shape), dtype="f4", dimension_names=["run", *names])[:] = values
+    group.create_array("t", shape=(1, 1, *values.shape), dtype="f4", dimension_names=["run", *names])[:] = values[None, None]
     for source in ("one.nc", "room.nc", "six.zarr"):
         told = json.loads(run("info", "--json", tmp_path / source).stdout)
         assert (told["levels"][0]["size"], told["steps"]) == ([5, 4, 3], [0, 1]), source
@@ -662,7 +697,7 @@ def test_axes_of_one_sample_are_left_out(tmp_path: Path) -> None:
     refused = run("info", tmp_path / "ten.nc", check=False).stderr
     assert "10 members along number, of which one cannot be chosen yet" in refused
     members = zarr.open_group(str(tmp_path / "ten.zarr"), mode="w")
-    members.create_array("t", shape=(10, *values.shape), dtype="f4", dimension_names=names)[:] = values
+    members.create_array("t", shape=(10, *values.shape), dtype="f4", dimension_names=names)[:] = np.broadcast_to(values, (10, *values.shape))
     assert [field["name"] for field in json.loads(run("info", "--json", tmp_path / "ten.zarr").stdout)["fields"]] == [f"t {n}" for n in range(10)]
 
 

@@ -26,7 +26,7 @@ use crate::axes::{Axes, remarked};
 use crate::bytes::BytesAt;
 use crate::place::Place;
 use crate::reversed::Reversed;
-use crate::{ReadRequest, Source, SourceError, SourceInfo, outside, shape};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, Together, outside, shape};
 use dataset::Stored;
 use find::{Found, Reach};
 use home::{Home, Homes};
@@ -168,6 +168,10 @@ impl Source for Hdf5 {
 
     fn grain(&self, field: usize, _level: usize) -> [usize; 3] {
         self.fields[field].stored.grain()
+    }
+
+    fn together(&self, field: usize, _level: usize) -> Together {
+        self.fields[field].stored.together()
     }
 
     fn is_as_stored(&self, field: usize, _level: usize) -> bool {

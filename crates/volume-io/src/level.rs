@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
 
-use crate::{Along, ReadRequest, Source, SourceError, SourceInfo};
+use crate::{Along, ReadRequest, Source, SourceError, SourceInfo, Together};
 
 /// What stands between a source's URL and the number of the level.
 const OPTION: &str = "?level=";
@@ -122,6 +122,14 @@ impl Source for FromLevel {
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
         self.source.grain(field, self.stored + level).map(|samples| (samples >> self.halvings).max(1))
+    }
+
+    fn together(&self, field: usize, level: usize) -> Together {
+        let stored = self.source.together(field, self.stored + level);
+        let along = |axis: usize| self.info.levels[level].size[axis] > 1;
+        let halved = (0..3).filter(|&axis| along(axis)).count() as u32 * self.halvings;
+        // Of few samples of a coarse level many are read.
+        Together { samples: stored.samples.checked_shr(halved).unwrap_or(0), ..stored }
     }
 
     fn samples_read(&self) -> usize {

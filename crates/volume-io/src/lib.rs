@@ -8,12 +8,14 @@ mod axes;
 mod bytes;
 mod choice;
 mod coordinates;
+mod decoded;
 mod demo;
 mod flat;
 mod gunzip;
 mod hdf5;
 mod level;
 mod logarithm;
+mod memory;
 mod near;
 mod nifti;
 mod npy;
@@ -51,8 +53,9 @@ pub use choice::{Alike, Choice};
 pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
+pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
-pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
+pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use zarr::{ZarrArray, zarr_group};
 
 /// What is to be said of a [`shell_path`].

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rayon::prelude::*;
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan, ValueRange};
 
-use crate::source::{ReadRequest, Scale, Source, SourceError, SourceInfo};
+use crate::source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 
 /// Fields that can be told apart: wherever they are named by number, that has 16 bits.
 const MOST_FIELDS: usize = 1 << 16;
@@ -69,6 +69,10 @@ impl Source for WithLogarithms {
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
         self.source.grain(self.within(field).0, level)
+    }
+
+    fn together(&self, field: usize, level: usize) -> Together {
+        self.source.together(self.within(field).0, level)
     }
 
     fn samples_read(&self) -> usize {

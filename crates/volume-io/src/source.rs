@@ -61,6 +61,20 @@ pub enum Scale {
     Logarithmic,
 }
 
+/// Steps of a field that are decoded together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Together {
+    /// How many, with any of them.
+    pub steps: u64,
+    /// Samples, in boxes of whole [grains](Source::grain), of which all these steps are kept once they are decoded.
+    pub samples: usize,
+}
+
+impl Together {
+    /// Each step is decoded by itself.
+    pub const ALONE: Self = Self { steps: 1, samples: usize::MAX };
+}
+
 /// A field that lives somewhere else: a file, a simulation.
 pub trait Source: Send + Sync {
     /// Grid, fields and times.
@@ -88,6 +102,15 @@ pub trait Source: Send + Sync {
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
         let _ = (field, level);
         [1; 3]
+    }
+
+    /// Steps of a level of a field that are decoded together.
+    ///
+    /// # Panics
+    /// If there is no such field or level.
+    fn together(&self, field: usize, level: usize) -> Together {
+        let _ = (field, level);
+        Together::ALONE
     }
 
     /// Samples that are read for all of a step of the finest level.

@@ -24,7 +24,7 @@ use crate::coordinates::Along;
 use crate::outside;
 use crate::place::Place;
 use crate::reversed::Reversed;
-use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, Together, shape};
 use array::Stored;
 use objects::Objects;
 use store::Store;
@@ -129,6 +129,10 @@ impl Source for Zarr {
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
         self.fields[field].levels[level].grain()
+    }
+
+    fn together(&self, field: usize, level: usize) -> Together {
+        self.fields[field].levels[level].together()
     }
 
     fn is_far(&self) -> bool {

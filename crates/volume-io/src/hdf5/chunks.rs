@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::sync::Arc;
 
 use flate2::read::ZlibDecoder;
 use hdf5_metno::Dataset;
@@ -17,8 +18,10 @@ use super::dataset::{moves, own_fill};
 use super::find::Found;
 use crate::SourceError;
 use crate::bytes::BytesAt;
+use crate::decoded::{Decoded, Shelf, cut_out, together};
 use crate::flat::Layout;
 use crate::scalar::Encoding;
+use crate::source::Together;
 use crate::tiles::{covering, read_tiles};
 
 /// Largest chunk that is decoded here, in bytes; the library takes larger ones.
@@ -46,6 +49,10 @@ pub(super) struct Chunks {
     /// By chunk number: step, z, y, x.
     places: HashMap<[u64; 4], Place>,
     filters: Vec<Filter>,
+    /// Of those that hold several steps.
+    shelf: Option<Shelf>,
+    /// Steps that a chunk holds of the dataset.
+    steps: u64,
     /// Value of samples whose chunk was never written.
     unwritten: f32,
     moves: bool,
@@ -53,7 +60,13 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// `None` where the library has to read the dataset.
-    pub(super) fn new(shown: String, bytes: File, found: &Found, encoding: Encoding) -> Option<Self> {
+    pub(super) fn new(
+        shown: String,
+        bytes: File,
+        found: &Found,
+        encoding: Encoding,
+        decoded: &Arc<Decoded>,
+    ) -> Option<Self> {
         let dataset = &found.dataset;
         let filters = dataset.filters();
         if !filters.iter().all(|filter| matches!(filter, Filter::Deflate(_) | Filter::Shuffle)) {
@@ -74,6 +87,8 @@ impl Chunks {
         // After that: a program that writes for readers may have written more meanwhile.
         let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
+        let steps = layout.steps.min(found.shape.steps);
+        let shelf = if steps > 1 { decoded.shelf(x * y * z, layout.steps, encoding.bytes()) } else { None };
         Some(Self {
             shown,
             bytes,
@@ -82,6 +97,8 @@ impl Chunks {
             chunk: layout,
             places,
             filters,
+            shelf,
+            steps,
             unwritten,
             moves: moves(found),
         })
@@ -95,6 +112,10 @@ impl Chunks {
         self.moves
     }
 
+    pub(super) fn together(&self) -> Together {
+        together(self.shelf.as_ref(), self.steps)
+    }
+
     pub(super) fn edge(&self) -> [usize; 3] {
         self.chunk.size
     }
@@ -103,15 +124,23 @@ impl Chunks {
         let Layout { size: edge, steps, .. } = self.chunk;
         read_tiles(&covering(bounds, edge), bounds, out, |tile, out| {
             let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| (tile.lo[axis] / edge[axis]) as u64);
-            let Some(place) = self.places.get(&[step / steps, z, y, x]) else {
+            let number = [step / steps, z, y, x];
+            let Some(place) = self.places.get(&number) else {
                 out.fill(self.unwritten);
                 return Ok(());
             };
-            let chunk = self.chunk(place).map_err(|problem| {
-                let at = place.offset;
-                SourceError::format(&self.shown, format!("its chunk at byte {at} {problem}: copy the file again"))
-            })?;
-            self.decode(&chunk, step, tile, out);
+            let decode = || {
+                self.chunk(place).map_err(|problem| {
+                    let at = place.offset;
+                    SourceError::format(&self.shown, format!("its chunk at byte {at} {problem}: copy the file again"))
+                })
+            };
+            let chunk = match &self.shelf {
+                Some(shelf) => shelf.chunk(0, number, decode)?,
+                None => Arc::new(decode()?),
+            };
+            let first = std::array::from_fn(|axis| tile.lo[axis] % edge[axis]);
+            cut_out(&self.encoding, &chunk, &self.chunk, step % steps, first, tile.size(), out);
             Ok(())
         })
     }
@@ -140,30 +169,6 @@ impl Chunks {
             };
         }
         if bytes.len() == whole { Ok(bytes) } else { Err(format!("has {} bytes, not {whole}", bytes.len())) }
-    }
-
-    fn decode(&self, chunk: &[u8], step: StepIndex, tile: &Box3, out: &mut [f32]) {
-        let width = self.encoding.bytes();
-        let [nx, ny, _] = tile.size();
-        let first: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] % self.chunk.size[axis]);
-        let row_at = |row: usize| {
-            let sample = [first[0], first[1] + row % ny, first[2] + row / ny];
-            self.chunk.place(step % self.chunk.steps, sample) as usize
-        };
-        let apart = self.chunk.strides[0] as usize;
-        if apart == 1 {
-            for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-                let at = row_at(row);
-                self.encoding.decode(&chunk[at * width..(at + nx) * width], out);
-            }
-            return;
-        }
-        let mut values = vec![0.0; chunk.len() / width];
-        self.encoding.decode(chunk, &mut values);
-        for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-            let at = row_at(row);
-            out.iter_mut().zip(values[at..].iter().step_by(apart)).for_each(|(out, value)| *out = *value);
-        }
     }
 }
 

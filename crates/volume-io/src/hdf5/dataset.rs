@@ -19,6 +19,7 @@ use crate::SourceError;
 use crate::flat::{FlatArray, Layout};
 use crate::roles::Role;
 use crate::scalar::Encoding;
+use crate::source::Together;
 
 /// A dataset, by the way it is read.
 pub(super) enum Stored {
@@ -33,7 +34,7 @@ pub(super) enum Stored {
 impl Stored {
     /// `home` is the file that the dataset itself is in.
     pub(super) fn new(home: &Home, found: &Found) -> Result<Self, SourceError> {
-        let Home { place, bytes, length, .. } = home;
+        let Home { place, bytes, length, decoded, .. } = home;
         let dataset = &found.dataset;
         let refuse = |e: hdf5_metno::Error| {
             SourceError::format(place.display(), format!("dataset '{}': {}", found.path, super::one_line(&e)))
@@ -55,12 +56,12 @@ impl Stored {
             }
             if dataset.layout() == StoredLayout::Chunked
                 && dataset.chunk().is_some_and(|chunk| found.shape.is_thin(&chunk))
-                && let Some(chunks) = Chunks::new(shown, bytes, found, encoding.clone())
+                && let Some(chunks) = Chunks::new(shown, bytes, found, encoding.clone(), decoded)
             {
                 return Ok(Self::Chunks(chunks));
             }
         }
-        Library::new(place, found, kind, encoding).map(Self::Library)
+        Library::new(place, found, kind, encoding, decoded).map(Self::Library)
     }
 
     pub(super) fn encoding(&self) -> &Encoding {
@@ -77,6 +78,15 @@ impl Stored {
             Self::Flat(_) => [1; 3],
             Self::Chunks(chunks) => chunks.edge(),
             Self::Library(library) => library.piece(),
+        }
+    }
+
+    /// Steps decoded at once.
+    pub(super) fn together(&self) -> Together {
+        match self {
+            Self::Flat(_) => Together::ALONE,
+            Self::Chunks(chunks) => chunks.together(),
+            Self::Library(library) => library.together(),
         }
     }
 

@@ -8,6 +8,7 @@ use hdf5_metno::Dataset;
 
 use super::dataset::Stored;
 use crate::SourceError;
+use crate::decoded::Decoded;
 use crate::place::Place;
 use crate::witness::Witness;
 
@@ -19,6 +20,8 @@ pub(super) struct Home {
     /// Of datasets that stay where they are when others grow, and of those that do not.
     growing: Witness,
     moving: Witness,
+    /// What is kept of all files of the source.
+    pub(super) decoded: Arc<Decoded>,
 }
 
 /// The files of a source, each once.
@@ -31,7 +34,7 @@ impl Home {
     pub(super) fn open(place: &Place) -> Result<Self, SourceError> {
         let (bytes, length) = place.open()?;
         let (growing, moving) = (Witness::growing(place, &bytes)?, Witness::moving(place, &bytes)?);
-        Ok(Self { place: place.clone(), bytes, length, growing, moving })
+        Ok(Self { place: place.clone(), bytes, length, growing, moving, decoded: Arc::default() })
     }
 
     /// The witness of a dataset that is stored in this file as `stored`.
@@ -56,7 +59,8 @@ impl Homes {
         if let Some((_, home)) = self.known.iter().find(|(known, _)| *known == name) {
             return Ok(Arc::clone(home));
         }
-        let home = Arc::new(Home::open(&Place::anywhere(Path::new(&name)))?);
+        let decoded = Arc::clone(&self.opened().decoded);
+        let home = Arc::new(Home { decoded, ..Home::open(&Place::anywhere(Path::new(&name)))? });
         self.known.push((name, Arc::clone(&home)));
         Ok(home)
     }

@@ -1,5 +1,8 @@
 //! Reads a dataset through the HDF5 library: any filter, any byte order, one thread at a time.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use hdf5_metno::filters::Filter;
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{Dataset, H5Type, Hyperslab, SliceOrIndex};
@@ -8,9 +11,12 @@ use visapult_volume::{Box3, ScalarType, StepIndex};
 use super::dataset::{moves, scalar};
 use super::find::Found;
 use crate::SourceError;
+use crate::decoded::{Decoded, Shelf, cut_out, together};
+use crate::flat::Layout;
 use crate::place::Place;
-use crate::roles::{Role, is_in_order, put_in_order};
-use crate::scalar::Encoding;
+use crate::roles::Role;
+use crate::scalar::{ByteOrder, Encoding};
+use crate::source::Together;
 use crate::tiles::{covering, read_tiles};
 
 /// Values asked of the library at once: 1 MiB of `f32`.
@@ -27,8 +33,15 @@ pub(super) struct Library {
     encoding: Encoding,
     /// What each axis of the dataset is.
     roles: Vec<Role>,
+    /// Samples and steps of the dataset.
+    size: [usize; 3],
+    steps: u64,
     /// Samples read at once: whole chunks.
     piece: [usize; 3],
+    /// Steps of a chunk.
+    chunk_steps: u64,
+    /// Of pieces of chunks that hold several steps.
+    shelf: Option<Shelf>,
     moves: bool,
 }
 
@@ -38,6 +51,7 @@ impl Library {
         found: &Found,
         kind: TypeDescriptor,
         encoding: Encoding,
+        decoded: &Arc<Decoded>,
     ) -> Result<Self, SourceError> {
         let shown = format!("{}:/{}", place.display(), found.path);
         let filters = found.dataset.create_plist().is_ok_and(|created| created.all_filters_avail());
@@ -49,10 +63,17 @@ impl Library {
             return Err(SourceError::format(shown, problem));
         }
         let chunk = found.dataset.chunk().and_then(|chunk| found.shape.by_axis(&chunk, 1));
-        let [_, z, y, x] = chunk.unwrap_or([1; 4]).map(|n| n.max(1));
-        let piece = grown([x, y, z], found.shape.size);
-        let roles = found.shape.roles().to_vec();
-        Ok(Self { shown, dataset: found.dataset.clone(), kind, encoding, roles, piece, moves: moves(found) })
+        let [steps, z, y, x] = chunk.unwrap_or([1; 4]).map(|n| n.max(1));
+        let chunk_steps = (steps as u64).min(found.shape.steps);
+        let size = found.shape.size;
+        let piece = grown([x, y, z], size, PIECE_VALUES / chunk_steps as usize);
+        let samples = (0..3).map(|axis| piece[axis].min(size[axis])).product();
+        // Its types are read as they are, but for booleans and floats of two bytes.
+        let width = if kind == TypeDescriptor::Boolean { 1 } else { as_read(&encoding).bytes() };
+        let shelf = if chunk_steps > 1 { decoded.shelf(samples, chunk_steps, width) } else { None };
+        let (dataset, roles) = (found.dataset.clone(), found.shape.roles().to_vec());
+        let steps = found.shape.steps;
+        Ok(Self { shown, dataset, kind, encoding, roles, size, steps, piece, chunk_steps, shelf, moves: moves(found) })
     }
 
     pub(super) const fn encoding(&self) -> &Encoding {
@@ -67,9 +88,13 @@ impl Library {
         self.piece
     }
 
+    pub(super) fn together(&self) -> Together {
+        together(self.shelf.as_ref(), self.chunk_steps)
+    }
+
     pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         read_tiles(&covering(bounds, self.piece), bounds, out, |tile, out| {
-            self.read_in_order(step, tile, out).map_err(|e| {
+            self.read_tile(step, tile, out).map_err(|e| {
                 let cause = super::one_line(&e);
                 let way = if cause.contains("external raw data file") { EXTERNAL } else { "copy it again" };
                 SourceError::format(&self.shown, format!("box {tile} of step {step} cannot be read: {cause}; {way}"))
@@ -77,58 +102,71 @@ impl Library {
         })
     }
 
-    fn read_in_order(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
-        if is_in_order(&self.roles) {
-            return self.read_piece(step, tile, out);
-        }
-        let mut stored = vec![0.0; out.len()];
-        self.read_piece(step, tile, &mut stored)?;
-        put_in_order(&self.roles, &stored, tile.size(), out);
-        Ok(())
+    fn read_tile(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
+        let Some(shelf) = &self.shelf else {
+            let values = self.values(step..step + 1, tile)?;
+            return self.cut_out(&values, tile, 0..1, 0, tile, out);
+        };
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] / self.piece[axis]);
+        let lo = [x * self.piece[0], y * self.piece[1], z * self.piece[2]];
+        let hi = std::array::from_fn(|axis| lo[axis].saturating_add(self.piece[axis]).min(self.size[axis]));
+        let row = step / self.chunk_steps;
+        let steps = row * self.chunk_steps..((row + 1) * self.chunk_steps).min(self.steps);
+        let piece = Box3 { lo, hi };
+        let number = [row, z as u64, y as u64, x as u64];
+        let values = shelf.chunk(0, number, || self.values(steps.clone(), &piece))?;
+        self.cut_out(&values, &piece, steps, step, tile, out)
     }
 
-    fn read_piece(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
-        match (scalar(&self.kind), &self.kind) {
-            (_, TypeDescriptor::Boolean) => {
-                let values = self.slice::<bool>(step, tile)?;
-                out.iter_mut().zip(values).for_each(|(out, value)| *out = if value { 1.0 } else { 0.0 });
-                Ok(())
-            }
-            (ScalarType::U8, _) => self.decode::<u8>(step, tile, out),
-            (ScalarType::I8, _) => self.decode::<i8>(step, tile, out),
-            (ScalarType::U16, _) => self.decode::<u16>(step, tile, out),
-            (ScalarType::I16, _) => self.decode::<i16>(step, tile, out),
-            (ScalarType::U32, _) => self.decode::<u32>(step, tile, out),
-            (ScalarType::I32, _) => self.decode::<i32>(step, tile, out),
-            (ScalarType::U64, _) => self.decode::<u64>(step, tile, out),
-            (ScalarType::I64, _) => self.decode::<i64>(step, tile, out),
-            (ScalarType::F16 | ScalarType::F32, _) => {
-                // Two-byte floats of any layout fit a single.
-                let encoding = Encoding { scalar: ScalarType::F32, ..self.encoding.clone() };
-                encoding.decode(bytemuck::cast_slice(&self.slice::<f32>(step, tile)?), out);
-                Ok(())
-            }
-            (ScalarType::F64, _) => self.decode::<f64>(step, tile, out),
-        }
-    }
-
-    fn decode<T: H5Type + bytemuck::Pod>(
+    /// Puts those of `values`, which are the stored ones of `piece` in `steps`, in order that are of `tile` and `step`.
+    fn cut_out(
         &self,
+        values: &[u8],
+        piece: &Box3,
+        steps: Range<StepIndex>,
         step: StepIndex,
         tile: &Box3,
         out: &mut [f32],
     ) -> hdf5_metno::Result<()> {
-        self.encoding.decode(bytemuck::cast_slice(&self.slice::<T>(step, tile)?), out);
+        let layout = Layout::in_order(piece.size(), steps.end - steps.start, &self.roles);
+        let layout = layout.ok_or("it is too large")?;
+        let first = std::array::from_fn(|axis| tile.lo[axis] - piece.lo[axis]);
+        let encoding = match self.kind {
+            TypeDescriptor::Boolean => Encoding::plain(ScalarType::U8, ByteOrder::NATIVE),
+            _ => as_read(&self.encoding),
+        };
+        cut_out(&encoding, values, &layout, step - steps.start, first, tile.size(), out);
         Ok(())
     }
 
-    fn slice<T: H5Type>(&self, step: StepIndex, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
+    /// The stored values of a box in some steps, in the order in which they are stored.
+    fn values(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<u8>> {
+        match (scalar(&self.kind), &self.kind) {
+            (_, TypeDescriptor::Boolean) => Ok(self.slice::<bool>(steps, tile)?.into_iter().map(u8::from).collect()),
+            (ScalarType::U8, _) => self.slice::<u8>(steps, tile),
+            (ScalarType::I8, _) => self.bytes::<i8>(steps, tile),
+            (ScalarType::U16, _) => self.bytes::<u16>(steps, tile),
+            (ScalarType::I16, _) => self.bytes::<i16>(steps, tile),
+            (ScalarType::U32, _) => self.bytes::<u32>(steps, tile),
+            (ScalarType::I32, _) => self.bytes::<i32>(steps, tile),
+            (ScalarType::U64, _) => self.bytes::<u64>(steps, tile),
+            (ScalarType::I64, _) => self.bytes::<i64>(steps, tile),
+            (ScalarType::F16 | ScalarType::F32, _) => self.bytes::<f32>(steps, tile),
+            (ScalarType::F64, _) => self.bytes::<f64>(steps, tile),
+        }
+    }
+
+    fn bytes<T: H5Type + bytemuck::Pod>(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<u8>> {
+        Ok(bytemuck::cast_slice(&self.slice::<T>(steps, tile)?).to_vec())
+    }
+
+    fn slice<T: H5Type>(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
         let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
-        let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
+        let [first, end] = [steps.start, steps.end].map(|step| usize::try_from(step).unwrap_or(usize::MAX));
         let of = |role: &Role| match *role {
             Role::Space(axis) => range(tile.lo[axis], tile.hi[axis]),
             Role::Single => range(0, 1),
-            Role::Step | Role::Channel => range(step, step + 1),
+            Role::Step | Role::Channel => range(first, end),
         };
         let axes: Vec<_> = self.roles.iter().map(of).collect();
         let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
@@ -156,12 +194,20 @@ fn plugin_of(dataset: &Dataset) -> String {
     }
 }
 
-/// Whole chunks side by side, until a piece is worth a call.
-fn grown(chunk: [usize; 3], size: [usize; 3]) -> [usize; 3] {
+/// How values are decoded that the library has read: two-byte floats of any layout fit a single.
+fn as_read(stored: &Encoding) -> Encoding {
+    match stored.scalar {
+        ScalarType::F16 => Encoding { scalar: ScalarType::F32, ..stored.clone() },
+        _ => stored.clone(),
+    }
+}
+
+/// Whole chunks side by side, until a piece has so many values.
+fn grown(chunk: [usize; 3], size: [usize; 3], values: usize) -> [usize; 3] {
     let mut piece = chunk;
     for axis in 0..3 {
         let volume: usize = piece.iter().fold(1, |n: usize, &edge| n.saturating_mul(edge));
-        let times = (PIECE_VALUES / volume.max(1)).clamp(1, size[axis].div_ceil(piece[axis]).max(1));
+        let times = (values / volume.max(1)).clamp(1, size[axis].div_ceil(piece[axis]).max(1));
         piece[axis] = piece[axis].saturating_mul(times);
     }
     piece

@@ -1,5 +1,6 @@
 //! One Zarr array and which of its axes are steps, channels and space.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -14,9 +15,12 @@ use super::attributes;
 use super::store::{Store, of_request};
 use crate::SourceError;
 use crate::coordinates::cut;
+use crate::decoded::{Shelf, cut_out, together};
+use crate::flat::Layout;
 use crate::roles::{Role, as_told, is_in_order, put_in_order, singles, staying, usual, with_singles};
 use crate::scalar::Encoding;
 use crate::shape::{too_many_axes, wrong_axes};
+use crate::source::Together;
 use crate::tiles::{covering, fetch_tiles, read_tiles};
 
 /// Largest chunk that is decoded, in bytes.
@@ -37,6 +41,10 @@ pub(super) struct Stored {
     roles: Vec<Role>,
     /// Samples decoded at once.
     tile: [usize; 3],
+    /// Steps decoded at once.
+    tile_steps: u64,
+    /// Of tiles that hold several steps.
+    shelf: Option<Shelf>,
     /// Chunks that are waited for at one time, where they come from far away.
     fetches: usize,
 }
@@ -54,8 +62,12 @@ impl Stored {
         let store = array.storage();
         let (tile, bytes) = tile(&array, &roles, encoding.bytes() as u64, store.is_far())?;
         let fetches = (MOST_WAITING / bytes.max(1)).clamp(1, MOST_FETCHES) as usize;
+        let size = space(&roles, array.shape());
+        let samples = (0..3).map(|axis| tile[axis].min(size[axis])).fold(1, usize::saturating_mul);
+        let tile_steps = steps_together(&array, &roles);
+        let shelf = if tile_steps > 1 { store.decoded().shelf(samples, tile_steps, encoding.bytes()) } else { None };
         let array = if array.is_sharded() { array.with_storage(Arc::new(store.in_parts())) } else { array };
-        Ok(Self { shown, array, encoding, roles, tile, fetches })
+        Ok(Self { shown, array, encoding, roles, tile, tile_steps, shelf, fetches })
     }
 
     /// What each axis is, as it is stored.
@@ -81,6 +93,11 @@ impl Stored {
         self.tile
     }
 
+    /// Steps decoded at once.
+    pub(super) fn together(&self) -> Together {
+        together(self.shelf.as_ref(), self.tile_steps)
+    }
+
     pub(super) fn is_as_stored(&self) -> bool {
         self.encoding.is_plain()
     }
@@ -90,7 +107,7 @@ impl Stored {
     }
 
     pub(super) fn size(&self) -> [usize; 3] {
-        std::array::from_fn(|axis| usize::try_from(self.length(Role::Space(axis))).unwrap_or(usize::MAX))
+        space(&self.roles, self.array.shape())
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -162,33 +179,64 @@ impl Stored {
         out: &mut [f32],
         decode: impl Fn(&[u8], &mut [f32]),
     ) -> Result<(), SourceError> {
-        let subset = self.subset(step, channel, tile);
+        let Some(shelf) = &self.shelf else {
+            let bytes = self.retrieve(&self.subset(step..step + 1, channel, tile), options)?;
+            if is_in_order(&self.roles) {
+                decode(&bytes, out);
+            } else {
+                let mut stored = vec![0.0; out.len()];
+                decode(&bytes, &mut stored);
+                put_in_order(&self.roles, &stored, tile.size(), out);
+            }
+            return Ok(());
+        };
+        let size = self.size();
+        let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] / self.tile[axis]);
+        let lo = [x * self.tile[0], y * self.tile[1], z * self.tile[2]];
+        let hi = std::array::from_fn(|axis| lo[axis].saturating_add(self.tile[axis]).min(size[axis]));
+        let row = step / self.tile_steps;
+        let steps = row * self.tile_steps..((row + 1) * self.tile_steps).min(self.steps());
+        let whole = self.subset(steps.clone(), channel, &Box3 { lo, hi });
+        let number = [row, z as u64, y as u64, x as u64];
+        let bytes = shelf.chunk(channel, number, || self.retrieve(&whole, options))?;
+        let roles: Vec<Role> = self.roles.iter().copied().filter(|role| *role != Role::Channel).collect();
+        let size = std::array::from_fn(|axis| hi[axis] - lo[axis]);
+        let Some(layout) = Layout::in_order(size, steps.end - steps.start, &roles) else {
+            return Err(SourceError::format(&self.shown, "its chunks are too large"));
+        };
+        let first = std::array::from_fn(|axis| tile.lo[axis] - lo[axis]);
+        cut_out(&self.encoding, &bytes, &layout, step - steps.start, first, tile.size(), out);
+        Ok(())
+    }
+
+    /// The stored values of a part, in the order in which they are stored.
+    fn retrieve(&self, subset: &ArraySubset, options: &CodecOptions) -> Result<Vec<u8>, SourceError> {
         let wrong = |problem: String| {
-            let chunk = self.chunk_of(&subset);
-            let problem = format!("box {tile} of step {step}{chunk} cannot be read: {problem}; copy it again");
+            let problem = format!("{} cannot be read: {problem}; copy it again", self.told(subset));
             SourceError::format(&self.shown, problem)
         };
-        let read = self.array.retrieve_array_subset_opt::<ArrayBytes<'_>>(&subset, options);
+        let read = self.array.retrieve_array_subset_opt::<ArrayBytes<'_>>(subset, options);
         let bytes = read.map_err(|e| asked_in_vain(&e).unwrap_or_else(|| wrong(super::one_line(&e))))?;
         match bytes {
-            ArrayBytes::Fixed(bytes) if bytes.len() == out.len() * self.encoding.bytes() => {
-                if is_in_order(&self.roles) {
-                    decode(&bytes, out);
-                } else {
-                    let mut stored = vec![0.0; out.len()];
-                    decode(&bytes, &mut stored);
-                    put_in_order(&self.roles, &stored, tile.size(), out);
-                }
-                Ok(())
+            ArrayBytes::Fixed(bytes) if bytes.len() as u64 == subset.num_elements() * self.encoding.bytes() as u64 => {
+                Ok(bytes.into_owned())
             }
             _ => Err(wrong("it holds less than it should".to_owned())),
         }
     }
 
-    /// Which chunk a tile is in, to tell.
-    fn chunk_of(&self, subset: &ArraySubset) -> String {
+    /// Which box, step and chunk a part is, or begins in.
+    fn told(&self, subset: &ArraySubset) -> String {
+        let (start, end) = (subset.start(), subset.end_exc());
+        let place = |role: Role| self.roles.iter().position(|known| *known == role);
+        let bound = |bounds: &[u64], none| {
+            std::array::from_fn(|axis| place(Role::Space(axis)).map_or(none, |place| bounds[place] as usize))
+        };
+        let tile = Box3 { lo: bound(start, 0), hi: bound(&end, 1) };
+        let step = place(Role::Step).map_or(0, |place| start[place]);
         let chunks = self.array.chunks_in_array_subset(subset).ok().flatten();
-        chunks.map_or_else(String::new, |chunks| format!(" in chunk {}", self.array.chunk_key(chunks.start())))
+        let chunk = chunks.map(|chunks| format!(" in chunk {}", self.array.chunk_key(chunks.start())));
+        format!("box {tile} of step {step}{}", chunk.unwrap_or_default())
     }
 
     fn decode(&self, bytes: &[u8], out: &mut [f32]) {
@@ -198,15 +246,28 @@ impl Stored {
         });
     }
 
-    fn subset(&self, step: StepIndex, channel: u64, tile: &Box3) -> ArraySubset {
+    fn subset(&self, steps: Range<StepIndex>, channel: u64, tile: &Box3) -> ArraySubset {
         let range = |role: &Role| match *role {
-            Role::Step => step..step + 1,
+            Role::Step => steps.clone(),
             Role::Channel => channel..channel + 1,
             Role::Single => 0..1,
             Role::Space(axis) => tile.lo[axis] as u64..tile.hi[axis] as u64,
         };
         ArraySubset::new_with_ranges(&self.roles.iter().map(range).collect::<Vec<_>>())
     }
+}
+
+/// The lengths of the axes of space.
+fn space(roles: &[Role], shape: &[u64]) -> [usize; 3] {
+    let length = |role| roles.iter().position(|known| *known == role).map_or(1, |axis| shape[axis]);
+    std::array::from_fn(|axis| usize::try_from(length(Role::Space(axis))).unwrap_or(usize::MAX))
+}
+
+/// Steps of an array that are decoded at once.
+fn steps_together(array: &Array<Store>, roles: &[Role]) -> u64 {
+    let Some(axis) = roles.iter().position(|role| *role == Role::Step) else { return 1 };
+    let shape = array.effective_subchunk_shape().or_else(|| array.chunk_shape(&vec![0; roles.len()]).ok());
+    shape.map_or(1, |shape| shape[axis].get().min(array.shape()[axis]))
 }
 
 /// What became of a request, if that is why a chunk cannot be had.
@@ -344,22 +405,22 @@ fn tile(array: &Array<Store>, roles: &[Role], bytes: u64, is_far: bool) -> Resul
     };
     let Some(inner) = inner else { return Ok((edge_of(&chunk), size)) };
     let (inner, shard) = (edge_of(&inner), edge_of(&chunk));
-    let grown = grown(inner, shard);
+    let grown = grown(inner, shard, PIECE_VALUES / (steps_together(array, roles) as usize).clamp(1, PIECE_VALUES));
     // From far away inner chunks come one by one, unless it is all of a shard.
     let tile = if is_far && grown != shard { inner } else { grown };
     let times: u64 = (0..3).map(|axis| (tile[axis] / inner[axis]) as u64).product();
     Ok((tile, size.saturating_mul(times)))
 }
 
-/// Inner chunks side by side, at most a shard, until they are worth a call.
-fn grown(inner: [usize; 3], shard: [usize; 3]) -> [usize; 3] {
+/// Inner chunks side by side, at most a shard, until they have so many samples.
+fn grown(inner: [usize; 3], shard: [usize; 3], samples: usize) -> [usize; 3] {
     let mut tile = inner;
     for axis in 0..3 {
         let volume: usize = tile.iter().fold(1, |n: usize, &edge| n.saturating_mul(edge));
         let most = (shard[axis] / inner[axis]).max(1);
         // A divisor of the shard's edge, so that no piece reaches into two shards.
         let times =
-            (1..=most).rev().find(|times| most.is_multiple_of(*times) && volume.saturating_mul(*times) <= PIECE_VALUES);
+            (1..=most).rev().find(|times| most.is_multiple_of(*times) && volume.saturating_mul(*times) <= samples);
         tile[axis] = tile[axis].saturating_mul(times.unwrap_or(1));
     }
     tile
@@ -395,9 +456,9 @@ mod tests {
 
     #[test]
     fn pieces_of_a_shard_end_where_the_shard_ends() {
-        assert_eq!(grown([64, 64, 64], [512, 512, 512]), [256, 64, 64]);
-        assert_eq!(grown([100, 10, 10], [300, 300, 300]), [300, 300, 10]);
-        assert_eq!(grown([2000, 2000, 1], [2000, 2000, 64]), [2000, 2000, 1]);
-        assert_eq!(grown([4, 4, 4], [4, 8, 12]), [4, 8, 12]);
+        assert_eq!(grown([64, 64, 64], [512, 512, 512], PIECE_VALUES), [256, 64, 64]);
+        assert_eq!(grown([100, 10, 10], [300, 300, 300], PIECE_VALUES), [300, 300, 10]);
+        assert_eq!(grown([2000, 2000, 1], [2000, 2000, 64], PIECE_VALUES), [2000, 2000, 1]);
+        assert_eq!(grown([4, 4, 4], [4, 8, 12], PIECE_VALUES), [4, 8, 12]);
     }
 }

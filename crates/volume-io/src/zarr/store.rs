@@ -12,6 +12,7 @@ use super::objects::{Objects, Part};
 use super::{DOCUMENTS, MAX_METADATA};
 use crate::SourceError;
 use crate::bytes::BytesAt;
+use crate::decoded::Decoded;
 use crate::place::Place;
 use crate::shape;
 
@@ -21,6 +22,8 @@ pub(super) struct Store {
     at: At,
     /// Chunks hold smaller ones that are read by themselves: of an object no more than these is asked for.
     in_parts: bool,
+    /// What is kept of the arrays of the hierarchy.
+    decoded: Arc<Decoded>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,11 +35,11 @@ enum At {
 
 impl Store {
     pub(super) fn folder(place: &Place) -> Self {
-        Self { at: At::Folder(place.clone()), in_parts: false }
+        Self { at: At::Folder(place.clone()), in_parts: false, decoded: Arc::default() }
     }
 
     pub(super) fn objects(objects: Objects) -> Self {
-        Self { at: At::Objects(Arc::new(objects), String::new()), in_parts: false }
+        Self { at: At::Objects(Arc::new(objects), String::new()), in_parts: false, decoded: Arc::default() }
     }
 
     /// The same, for an array of chunks that hold smaller ones.
@@ -64,6 +67,7 @@ impl Store {
                 Some(Self { at: At::Objects(Arc::clone(objects), inside), ..self.clone() })
             }
         };
+        let above = above.map(|store| Self { decoded: Arc::clone(&self.decoded), ..store });
         above.map_or(Ok(None), |store| Ok(store.is_node()?.then_some(store)))
     }
 
@@ -89,6 +93,10 @@ impl Store {
                 Ok(found.collect::<Result<Vec<_>, _>>()?.iter().any(Option::is_some))
             }
         }
+    }
+
+    pub(super) const fn decoded(&self) -> &Arc<Decoded> {
+        &self.decoded
     }
 
     /// The system's reason if there is nothing at all, where it tells one.

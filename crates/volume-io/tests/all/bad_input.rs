@@ -185,7 +185,7 @@ fn sidecars_that_make_no_sense_are_refused_with_the_member() {
     file(dir.path(), "x.raw", &[0; 24]);
     let good = json!({"file": "x.raw", "size": [2, 3, 4], "type": "u8"});
     for (member, value, parts) in [
-        ("size", json!([2, 3]), &["sidecar.json", "length 2"][..]),
+        ("size", json!([2, 3]), &["sidecar.json", "size has 2 numbers"][..]),
         ("size", json!([2, 3, 0]), &["is empty"]),
         ("size", json!([2, 3, -1]), &["-1"]),
         ("size", json!([2, 3, 3]), &["x.raw", "6 bytes more", "sidecar.json"]),
