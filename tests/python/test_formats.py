@@ -135,13 +135,12 @@ def test_chunks_of_several_steps_give_each_step_its_own_values(tmp_path: Path) -
         for data, names in ((packed, "tzyx"), (checked, "tzyx"), (last, "zyxt")):
             for axis, name in enumerate(names):
                 data.dims[axis].label = name
-    whole = {"data": series, "chunks": chunks}
-    zarr.create_array(str(tmp_path / "first.zarr"), **whole)
-    zarr.create_array(str(tmp_path / "sharded.zarr"), **whole, shards=(40, 8, 24, 32))
+    zarr.create_array(str(tmp_path / "first.zarr"), data=series, chunks=chunks)
+    zarr.create_array(str(tmp_path / "sharded.zarr"), data=series, chunks=chunks, shards=(40, 8, 24, 32))
     zarr.create_array(str(tmp_path / "last.zarr"), data=turned, chunks=(*chunks[1:], 20), dimension_names=list("zyxt"))
     channels = np.stack([series, -series], 1)
-    names = ["t", "c", "z", "y", "x"]
-    zarr.create_array(str(tmp_path / "channels.zarr"), data=channels, chunks=(20, 2, 4, 8, 16), dimension_names=names)
+    with_channels = ["t", "c", "z", "y", "x"]
+    zarr.create_array(str(tmp_path / "channels.zarr"), data=channels, chunks=(20, 2, 4, 8, 16), dimension_names=with_channels)
     cut = ["--box", ":,3:17,5:", "--steps", "3:", "--stride", "1,2,3"]
     for number, name in enumerate(
         ("run.h5:/packed", "run.h5:/checked", "run.h5:/last", "first.zarr", "sharded.zarr", "last.zarr", "channels.zarr")
@@ -696,8 +695,8 @@ def test_axes_of_one_sample_are_left_out(tmp_path: Path) -> None:
         assert told["fields"][0]["range"] == pytest.approx([values.min(), values.max()])
     refused = run("info", tmp_path / "ten.nc", check=False).stderr
     assert "10 members along number, of which one cannot be chosen yet" in refused
-    members = zarr.open_group(str(tmp_path / "ten.zarr"), mode="w")
-    members.create_array("t", shape=(10, *values.shape), dtype="f4", dimension_names=names)[:] = np.broadcast_to(values, (10, *values.shape))
+    ten = zarr.open_group(str(tmp_path / "ten.zarr"), mode="w")
+    ten.create_array("t", shape=(10, *values.shape), dtype="f4", dimension_names=names)[:] = np.broadcast_to(values, (10, *values.shape))
     assert [field["name"] for field in json.loads(run("info", "--json", tmp_path / "ten.zarr").stdout)["fields"]] == [f"t {n}" for n in range(10)]
 
 
