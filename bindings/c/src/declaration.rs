@@ -5,7 +5,7 @@
 use std::ffi::c_char;
 
 use visapult_publish::messages::check_name;
-use visapult_publish::{Box3, Centering, Delivery, FieldInfo, Grid, Options, PublisherOptions, ScalarType, ValueRange};
+use visapult_publish::{Box3, Centering, Delivery, FieldInfo, Grid, PublisherOptions, ScalarType, ValueRange};
 
 use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
 
@@ -103,22 +103,7 @@ pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64)
         check_name("the run", &name).map_err(wrong)?;
         let grid = Grid::of_size(lengths(size, "size")?);
         grid.validate().map_err(wrong)?;
-        let options = PublisherOptions {
-            name,
-            format: "running simulation".to_owned(),
-            rank: 0,
-            ranks: 1,
-            block: grid.bounds(),
-            grid,
-            fields: Vec::new(),
-            live: true,
-            steps: None,
-            times: Vec::new(),
-            time_unit: String::new(),
-            parameters: Vec::new(),
-            delivery: Delivery::Newest,
-            session: Options::default(),
-        };
+        let options = PublisherOptions::of_simulation(name, grid, Vec::new());
         Ok(Declaration { options, refused: None })
     })
 }

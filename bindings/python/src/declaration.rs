@@ -4,8 +4,8 @@ use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use visapult_publish::{
-    Box3, Centering, Delivery, FieldInfo, Grid, Options, Parameter, ParameterKind, PublisherOptions, ScalarType,
-    StepIndex, ValueRange,
+    Box3, Centering, Delivery, FieldInfo, Grid, Parameter, ParameterKind, PublisherOptions, ScalarType, StepIndex,
+    ValueRange,
 };
 
 use crate::failure::{CallError, given as argument};
@@ -52,22 +52,8 @@ pub(crate) fn options(
         Some([lo, hi]) => Box3::new(counts(lo, "block")?, counts(hi, "block")?),
         None => grid.bounds(),
     };
-    Ok(PublisherOptions {
-        name,
-        format: "running simulation".to_owned(),
-        rank: one_of(rank)?,
-        ranks: one_of(ranks)?,
-        block,
-        grid,
-        fields,
-        live: true,
-        steps: None,
-        times: Vec::new(),
-        time_unit,
-        parameters: Vec::new(),
-        delivery: Delivery::Newest,
-        session: Options::default(),
-    })
+    let (rank, ranks) = (one_of(rank)?, one_of(ranks)?);
+    Ok(PublisherOptions { rank, ranks, block, time_unit, ..PublisherOptions::of_simulation(name, grid, fields) })
 }
 
 /// Which steps back ends get, by name.

@@ -6,8 +6,7 @@
 use std::fmt;
 
 use visapult_ripp_net::units::bytes_for_people;
-use visapult_volume_io::own_address_space;
-use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level};
+use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level, own_address_space};
 pub(crate) use visapult_volume_io::{free_bytes, peak_bytes};
 
 use crate::error::PipelineError;

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_publish::{
-    Box3, Centering, Change, Delivery, FieldInfo, Grid, Meeting, Options, Parameter, ParameterKind, Publisher,
-    PublisherOptions, ScalarType, ValueRange,
+    Box3, Centering, Change, FieldInfo, Grid, Meeting, Parameter, ParameterKind, Publisher, PublisherOptions,
+    ScalarType, ValueRange,
 };
 
 /// Samples along each side, a millimetre apart.
@@ -100,24 +100,16 @@ impl Lumps {
             declared_range: Some(ValueRange { lo: 0.0, hi: 1.0 }),
         };
         PublisherOptions {
-            name: "lumps".to_owned(),
-            format: "example".to_owned(),
             rank: share.rank,
             ranks: share.ranks,
             block: Box3::new([0, 0, share.planes.start], [SIDE, SIDE, share.planes.end]),
-            grid,
-            fields: vec![density],
-            live: true,
-            steps: None,
-            times: Vec::new(),
             time_unit: "s".to_owned(),
             parameters: vec![
                 parameter("speed", "turns/s", ParameterKind::Number, [0.0, 2.0], self.speed),
                 parameter("width", "mm", ParameterKind::Number, [1.0, 10.0], self.width),
                 parameter("count", "", ParameterKind::Integer, [1.0, 8.0], self.count),
             ],
-            delivery: Delivery::Newest,
-            session: Options::default(),
+            ..PublisherOptions::of_simulation("lumps".to_owned(), grid, vec![density])
         }
     }
 

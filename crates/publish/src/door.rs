@@ -13,15 +13,20 @@ use crate::shared::Shared;
 use crate::subscriber::Subscriber;
 
 const POLL: Duration = Duration::from_millis(100);
+/// Processes of back ends that are attached at most, give or take those whose thread is only beginning: each costs threads and memory, which are the
+/// simulation's.
+const MOST_ATTACHED: usize = 256;
 
 /// Lets in whoever dials, until the publisher is over.
 pub(crate) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
+    let_in_at_most(MOST_ATTACHED, shared, listener);
+}
+
+fn let_in_at_most(most: usize, shared: &Arc<Shared>, listener: &Listener) {
     while !shared.is_over() {
         match listener.accept(POLL) {
-            Ok(Some(session)) if lock(&shared.subscribers).len() >= MOST_ATTACHED => {
-                session.end_because(&format!(
-                    "busy with {MOST_ATTACHED} processes of back ends; try again when one has left"
-                ));
+            Ok(Some(session)) if lock(&shared.subscribers).len() >= most => {
+                session.end_because(&format!("busy with {most} processes of back ends; try again when one has left"));
             }
             Ok(Some(session)) => Subscriber::attach(shared, session),
             Ok(None) => {}
@@ -32,10 +37,6 @@ pub(crate) fn keep_listening(shared: &Arc<Shared>, listener: &Listener) {
         }
     }
 }
-
-/// Processes of back ends that are attached at most, give or take those whose thread is only beginning: each costs threads and memory, which are the
-/// simulation's. Few are enough for the tests here.
-pub(super) const MOST_ATTACHED: usize = if cfg!(test) { 2 } else { 256 };
 
 /// Dials the back end, again whenever it is gone, until the publisher is over.
 pub(crate) fn keep_dialling(shared: &Arc<Shared>, url: &RippUrl, trust: &Trust) {
@@ -113,4 +114,60 @@ fn tell(shared: &Shared, trouble: String) {
         return;
     }
     shared.say(&format!("{trouble}; the program goes on, and it is tried again"));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use visapult_ripp_net::{Clients, ListenerOptions};
+    use visapult_volume::{FieldInfo, Grid, ScalarType};
+
+    use super::*;
+    use crate::publisher::PublisherOptions;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const MOST: usize = 2;
+
+    fn shared() -> Arc<Shared> {
+        let grid = Grid::of_size([2; 3]);
+        let field =
+            FieldInfo { name: "a".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
+        let options = PublisherOptions::of_simulation("test".to_owned(), grid, vec![field]);
+        Arc::new(Shared::new(options, false).unwrap())
+    }
+
+    fn eventually(mut condition: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !condition() {
+            assert!(Instant::now() < deadline, "it did not happen");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn no_more_back_ends_attach_than_may_and_others_are_told_why_until_one_leaves() {
+        let open =
+            ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), open).unwrap();
+        let url = listener.url("127.0.0.1", "test");
+        let shared = shared();
+        let letting_in = Arc::clone(&shared);
+        let door = thread::spawn(move || let_in_at_most(MOST, &letting_in, &listener));
+        let attached = || lock(&shared.subscribers).len();
+        let dial = || Session::dial(&url, &Trust::InsecureLoopback, None, &Options::default()).unwrap();
+        let mut back_ends = [dial(), dial()];
+        eventually(|| attached() == MOST);
+        let refused = dial();
+        eventually(|| !refused.is_alive());
+        let why = refused.why_ended().unwrap_or_default();
+        assert!(why.contains("busy with 2 processes of back ends"), "{why}");
+        assert!(attached() == MOST && back_ends.iter().all(Session::is_alive));
+        back_ends[0].end_because("it leaves");
+        eventually(|| attached() < MOST);
+        back_ends[0] = dial();
+        eventually(|| attached() == MOST);
+        shared.over.store(true, Ordering::Relaxed);
+        door.join().unwrap();
+    }
 }

@@ -72,6 +72,29 @@ pub struct PublisherOptions {
     pub session: Options,
 }
 
+impl PublisherOptions {
+    /// One rank of a running simulation that owns the whole grid; what differs is said beside it.
+    #[must_use]
+    pub fn of_simulation(name: String, grid: Grid, fields: Vec<FieldInfo>) -> Self {
+        Self {
+            name,
+            format: "running simulation".to_owned(),
+            rank: 0,
+            ranks: 1,
+            block: grid.bounds(),
+            grid,
+            fields,
+            live: true,
+            steps: None,
+            times: Vec::new(),
+            time_unit: String::new(),
+            parameters: Vec::new(),
+            delivery: Delivery::Newest,
+            session: Options::default(),
+        }
+    }
+}
+
 /// What a publisher has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublisherStatistics {

@@ -17,6 +17,7 @@ use crate::clock::ClockOfBackEnd;
 use crate::door::dial_also;
 use crate::lock::lock;
 use crate::messages::{FromBackEnd, FromPublisher, MOST_PES, PieceName, Want, note};
+use crate::nearly_through::is_nearly_through;
 use crate::piece::{PIECES, PieceSource};
 use crate::publisher::{Delivery, PublisherOptions, Wanted};
 use crate::shared::Shared;
@@ -30,11 +31,6 @@ const MOST_WANTS: usize = 64;
 const MOST_UNDER_WAY: usize = 64;
 /// The same where every step is to be taken: the program waits meanwhile.
 const MOST_HELD: usize = 4;
-/// What is under way is nearly through when it takes so many round trips more, and so long beside them, which busy machines need: the next step is
-/// offered, accepted and begins to come meanwhile.
-const LAST_ROUND_TRIPS: u32 = 6;
-/// See `LAST_ROUND_TRIPS`.
-const LAST: Duration = Duration::from_millis(250);
 /// The newest step is told this often at most.
 const TELL_EVERY: Duration = Duration::from_millis(20);
 /// A back end that was sent nothing for so long wants no step.
@@ -338,7 +334,7 @@ impl Subscriber {
             state.send(shared, &subscribed, &latest, &want.fields.clone(), Some(want));
         }
         let mut wants = std::mem::take(&mut state.wants);
-        // What is asked for next is the newest step then: any that is offered before waits for what is under way, and is old when it comes.
+        // What is asked for next is the newest step then.
         let waits = wants.iter().any(|want| want.or_newer) && !self.is_nearly_through(&subscribed.flow);
         let mut sent = false;
         wants.retain(|want| {
@@ -369,7 +365,7 @@ impl Subscriber {
         left == 0 || {
             let lanes = self.session.statistics().lanes;
             let rtt = lanes.iter().map(|lane| lane.rtt.smooth()).max().unwrap_or_default();
-            takes_little(left, lanes.iter().map(|lane| lane.rate_bps).sum(), rtt)
+            is_nearly_through(left, lanes.iter().map(|lane| lane.rate_bps as f64).sum(), rtt)
         }
     }
 
@@ -404,12 +400,6 @@ impl State {
             sent.pieces.iter().all(|piece| !piece.is_over() || piece.wait().is_ok())
         })
     }
-}
-
-/// Whether so many bytes are sent within the time that the next step takes to begin.
-fn takes_little(bytes: u64, rate_bps: u64, rtt: Duration) -> bool {
-    let time_s = (LAST + rtt * LAST_ROUND_TRIPS).as_secs_f64();
-    bytes as f64 * 8.0 <= rate_bps as f64 * time_s
 }
 
 /// Why a back end at `peer` that has been silent for so long holds up a program of so many ranks. `asks`: the step is under way to it.
@@ -452,77 +442,7 @@ fn send(from: &PublisherOptions, to: &Subscribed, step: &Published, fields: &[us
 
 #[cfg(test)]
 mod tests {
-    use visapult_ripp_net::{Clients, Listener, ListenerOptions, Options, Trust};
-    use visapult_volume::{FieldInfo, Grid, ScalarType};
-
-    use super::super::door::{MOST_ATTACHED, keep_listening};
     use super::*;
-
-    const PATIENCE: Duration = Duration::from_secs(30);
-
-    fn shared() -> Arc<Shared> {
-        let grid = Grid::of_size([2; 3]);
-        let field =
-            FieldInfo { name: "a".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
-        let options = PublisherOptions {
-            name: "test".to_owned(),
-            format: "a test".to_owned(),
-            rank: 0,
-            ranks: 1,
-            block: grid.bounds(),
-            grid,
-            fields: vec![field],
-            live: true,
-            steps: None,
-            times: Vec::new(),
-            time_unit: String::new(),
-            parameters: Vec::new(),
-            delivery: Delivery::Newest,
-            session: Options::default(),
-        };
-        Arc::new(Shared::new(options, false).unwrap())
-    }
-
-    fn eventually(mut condition: impl FnMut() -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !condition() {
-            assert!(Instant::now() < deadline, "it did not happen");
-            thread::yield_now();
-        }
-    }
-
-    #[test]
-    fn no_more_back_ends_attach_than_may_and_others_are_told_why_until_one_leaves() {
-        let open =
-            ListenerOptions { identity: None, token: None, clients: Clients::default(), session: Options::default() };
-        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), open).unwrap();
-        let url = listener.url("127.0.0.1", "test");
-        let shared = shared();
-        let letting_in = Arc::clone(&shared);
-        let door = thread::spawn(move || keep_listening(&letting_in, &listener));
-        let attached = || lock(&shared.subscribers).len();
-        let dial = || Session::dial(&url, &Trust::InsecureLoopback, None, &Options::default()).unwrap();
-        let mut back_ends = [dial(), dial()];
-        eventually(|| attached() == MOST_ATTACHED);
-        let refused = dial();
-        eventually(|| !refused.is_alive());
-        let why = refused.why_ended().unwrap_or_default();
-        assert!(why.contains("busy with 2 processes of back ends"), "{why}");
-        assert!(attached() == MOST_ATTACHED && back_ends.iter().all(Session::is_alive));
-        back_ends[0].end_because("it leaves");
-        eventually(|| attached() < MOST_ATTACHED);
-        back_ends[0] = dial();
-        eventually(|| attached() == MOST_ATTACHED);
-        shared.over.store(true, Ordering::Relaxed);
-        door.join().unwrap();
-    }
-
-    #[test]
-    fn what_is_under_way_is_nearly_through_where_the_next_step_would_come_too_late_for_an_idle_path() {
-        let rtt = Duration::from_millis(25);
-        // 400 ms at 8 Mbit/s.
-        assert!(takes_little(400_000, 8_000_000, rtt) && !takes_little(400_001, 8_000_000, rtt));
-    }
 
     #[test]
     fn who_holds_up_a_program_is_named_with_the_reason() {

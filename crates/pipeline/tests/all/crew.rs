@@ -50,20 +50,11 @@ fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
         declared_range: Some(ValueRange { lo: -1.5, hi: 1.5 }),
     };
     PublisherOptions {
-        name: "test".to_owned(),
-        format: "a test".to_owned(),
         rank: rank as u32,
         ranks: blocks.len() as u32,
-        grid: Grid::of_size(SIZE),
-        fields: vec![field],
         block: blocks[rank],
-        live: true,
-        steps: None,
-        times: Vec::new(),
         time_unit: "s".to_owned(),
-        parameters: Vec::new(),
-        delivery: Delivery::Newest,
-        session: Options::default(),
+        ..PublisherOptions::of_simulation("test".to_owned(), Grid::of_size(SIZE), vec![field])
     }
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{FlowOptions, FlowSource, RunState, Watch};
-use visapult_publish::{Action, Delivery, Parameter, ParameterKind, Publisher, PublisherOptions};
+use visapult_publish::{Action, Parameter, ParameterKind, Publisher, PublisherOptions};
 use visapult_ripp_net::{Arrival, MemorySink, Offer, Options, Rate, Session, Trust};
 use visapult_volume::{Box3, FieldInfo, Grid, ScalarType, StepIndex};
 use visapult_volume_io::{ReadRequest, Source};
@@ -44,16 +44,9 @@ fn field(name: &str) -> FieldInfo {
 
 fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
     PublisherOptions {
-        name: "test".to_owned(),
-        format: "a test".to_owned(),
         rank: rank as u32,
         ranks: blocks.len() as u32,
-        grid: Grid::of_size(SIZE),
-        fields: vec![field("a"), field("b")],
         block: blocks[rank],
-        live: true,
-        steps: None,
-        times: Vec::new(),
         time_unit: "s".to_owned(),
         parameters: vec![Parameter {
             name: "strength".to_owned(),
@@ -63,8 +56,7 @@ fn declared(rank: usize, blocks: &[Box3]) -> PublisherOptions {
             most: 5.0,
             value: 1.0,
         }],
-        delivery: Delivery::Newest,
-        session: Options::default(),
+        ..PublisherOptions::of_simulation("test".to_owned(), Grid::of_size(SIZE), vec![field("a"), field("b")])
     }
 }
 

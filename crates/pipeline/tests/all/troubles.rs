@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use visapult_pipeline::flow::{FlowOptions, FlowSource};
-use visapult_publish::{Box3, Delivery, FieldInfo, Grid, Options, Publisher, PublisherOptions, RippUrl, ScalarType};
+use visapult_publish::{FieldInfo, Grid, Publisher, PublisherOptions, RippUrl, ScalarType};
 use visapult_ripp_net::{Identity, Token};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,22 +20,7 @@ fn one_rank() -> PublisherOptions {
     let grid = Grid::of_size([8, 4, 2]);
     let field =
         FieldInfo { name: "p".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
-    PublisherOptions {
-        name: "test".to_owned(),
-        format: "a test".to_owned(),
-        rank: 0,
-        ranks: 1,
-        block: Box3::of_size(grid.size),
-        grid,
-        fields: vec![field],
-        live: true,
-        steps: None,
-        times: Vec::new(),
-        time_unit: String::new(),
-        parameters: Vec::new(),
-        delivery: Delivery::Newest,
-        session: Options::default(),
-    }
+    PublisherOptions::of_simulation("test".to_owned(), grid, vec![field])
 }
 
 /// Publishes until its standard input ends, or nobody has had patience for so long.

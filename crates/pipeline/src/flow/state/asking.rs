@@ -1,11 +1,13 @@
 //! Which steps of a running simulation are asked for, and how far ahead.
 
+use std::time::Duration;
+
+use visapult_publish::is_nearly_through;
 use visapult_publish::messages::{FromBackEnd, Want, note};
 use visapult_ripp_net::Session;
 use visapult_volume::StepIndex;
 
 use super::super::assembly::Assembly;
-use super::pace::Pace;
 use super::{Link, State};
 
 impl State {
@@ -115,13 +117,13 @@ impl State {
         }
     }
 
-    /// What was asked for has come, or will within the time that a further step needs to begin to: one that were asked for before would wait behind
-    /// it, and be old when it comes.
+    /// What was asked for has come, or will soon.
     fn is_nearly_through(&self) -> bool {
         let begun: u64 = self.assemblies.values().map(Assembly::left).sum();
         let to_begin = self.asked.keys().filter(|step| !self.assemblies.contains_key(step)).count() as u64;
-        let left_s = self.carrying.time_of(begun + to_begin * self.pace.step_bytes());
-        left_s.is_none_or(|left_s| Pace::is_nearly_through(left_s, self.rtt_s()))
+        let left = begun + to_begin * self.pace.step_bytes();
+        let rtt = Duration::from_secs_f64(self.rtt_s());
+        self.carrying.bps().is_none_or(|bps| is_nearly_through(left, bps, rtt))
     }
 
     /// Where the ranks are paused, asks for the step that they have done last and for the one that they do next: who does single steps wants to
@@ -154,7 +156,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::super::Carrying;
     use super::*;

@@ -1,4 +1,4 @@
-//! How fast the paths from the ranks carry what is under way, and how long it takes to be through.
+//! How fast the paths from the ranks carry what is under way.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub(in crate::flow) struct Carrying {
     since: Option<Instant>,
     bytes: u64,
     time: Duration,
-    bytes_per_s: Option<f64>,
+    bps: Option<f64>,
 }
 
 impl Carrying {
@@ -27,15 +27,15 @@ impl Carrying {
         self.time += self.since.map_or(Duration::ZERO, |since| now.duration_since(since));
         self.since = (!is_last).then_some(now);
         if self.time >= SPAN {
-            let per_s = self.bytes as f64 / self.time.as_secs_f64();
-            self.bytes_per_s = Some(self.bytes_per_s.map_or(per_s, |before| (before + per_s) / 2.0));
+            let bps = self.bytes as f64 * 8.0 / self.time.as_secs_f64();
+            self.bps = Some(self.bps.map_or(bps, |before| (before + bps) / 2.0));
             (self.bytes, self.time) = (0, Duration::ZERO);
         }
     }
 
-    /// How long so many bytes take, in seconds; none while that is not known.
-    pub(super) fn time_of(&self, bytes: u64) -> Option<f64> {
-        self.bytes_per_s.filter(|per_s| *per_s > 0.0).map(|per_s| bytes as f64 / per_s)
+    /// Bits per second; none while that is not known.
+    pub(super) const fn bps(&self) -> Option<f64> {
+        self.bps
     }
 }
 
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn time_in_which_nothing_is_under_way_is_not_counted() {
         let (mut carrying, mut now) = (Carrying::default(), Instant::now());
-        assert_eq!(carrying.time_of(1000), None);
+        assert_eq!(carrying.bps(), None);
         for _ in 0..6 {
             carrying.begin(now);
             now += Duration::from_millis(50);
@@ -56,6 +56,6 @@ mod tests {
             now += Duration::from_secs(3);
         }
         // 1000 bytes in 100 ms, whenever.
-        assert!(carrying.time_of(10_000).is_some_and(|s| (s - 1.0).abs() < 1e-6), "{:?}", carrying.time_of(10_000));
+        assert!(carrying.bps().is_some_and(|bps| (bps - 80_000.0).abs() < 1e-3), "{:?}", carrying.bps());
     }
 }

@@ -13,8 +13,6 @@ const FIRST_AHEAD: usize = 4;
 /// Round trips from the question for a step until it is known that all of it has come, the time of its bytes left out: question, offer,
 /// acceptance, data, the search for what was lost at its end, and the word that it has ended.
 const ROUND_TRIPS: f64 = 6.0;
-/// Time that busy machines need beside them, in seconds.
-const BESIDE_S: f64 = 0.25;
 /// Most steps that ranks may be ahead of what is asked of them.
 pub(super) const MOST_LEAD: StepIndex = 1024;
 
@@ -80,11 +78,6 @@ impl Pace {
     /// Bytes of a step that has not begun to come.
     pub(super) const fn step_bytes(&self) -> u64 {
         self.step_bytes
-    }
-
-    /// What takes so long to come is nearly through: the next step that is asked for begins to come meanwhile.
-    pub(super) fn is_nearly_through(left_s: f64, rtt_s: f64) -> bool {
-        left_s <= ROUND_TRIPS * rtt_s + BESIDE_S
     }
 
     /// Steps that may be asked for and not have come.
