@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use visapult_pipeline::flow::{FlowDoor, FlowOptions, FlowSource, FlowStatistics};
-use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, check_address_space, lend};
+use visapult_pipeline::{BackEnd, Crew, PipelineError, Source, lend};
 use visapult_portal::Stage;
 use visapult_ripp_net::{Identity, Options, Token, own_host, user_folder};
 
@@ -19,7 +19,6 @@ use crate::say::{say, tell};
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
-    check_address_space()?;
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config("", &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), "", "backend")?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, ChoiceReport, CodeBits, Device, RenderConfig, RenderProxy, RenderStatistics,
-    SourceReport, TransferFunction, check_address_space, lend_to,
+    SourceReport, TransferFunction, lend_to,
 };
 use visapult_portal::{Portal, PortalConfig, Stage, Tokens, stage};
 use visapult_ripp_net::user_folder;
@@ -28,7 +28,6 @@ const MOST_DEFAULT_PES: usize = 4;
 const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
-    check_address_space()?;
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config(&options.source, &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), &options.source, "view")?;

@@ -45,6 +45,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     quiet_driver();
+    #[cfg(target_env = "gnu")]
+    spare_address_space();
     tell_of_events();
     end_without_threads();
     let words = words().unwrap_or_else(|problem| {
@@ -113,6 +115,20 @@ fn end_without_threads() {
 fn quiet_driver() {
     // SAFETY: no other thread is there yet.
     unsafe { std::env::set_var("NODEVICE_SELECT", "1") }
+}
+
+/// Where address space is limited (`ulimit -v`), libraries in C share one arena: each thread's own reserves 64 MB of it, which stacks then lack, and a
+/// program that lacks them is ended by its libraries with nothing said.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "no safe wrapper of these calls")]
+fn spare_address_space() {
+    let mut most = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the limit has a place of its own, and no other thread is there yet.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_AS, &raw mut most) == 0 && most.rlim_cur != libc::RLIM_INFINITY {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
 }
 
 /// Gives the help that was asked for, or says in one line what is wrong with the command line.

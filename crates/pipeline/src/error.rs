@@ -42,16 +42,6 @@ pub enum PipelineError {
         /// The finest level that would fit.
         level: String,
     },
-    /// The process may have too little memory to begin with.
-    #[error(
-        "this process may have {most} of memory (ulimit -v), and a server of pages needs {least} before any data: raise the limit"
-    )]
-    LittleMemory {
-        /// That it may have.
-        most: String,
-        /// That is needed.
-        least: String,
-    },
     /// A field that the source does not have.
     #[error("{source_name} has no field {wanted}: it has {available}, and log10(NAME) of each")]
     NoField {

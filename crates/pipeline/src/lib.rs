@@ -39,7 +39,6 @@ pub use crew::{Crew, lend};
 pub use device::Device;
 pub use error::PipelineError;
 pub use info::{ChoiceReport, FieldReport, SourceReport};
-pub use memory::check_address_space;
 pub use opening::{lend_to, open_local, open_to_publish};
 pub use render::{Candidate, Choice, RenderStatistics, Rendered, Seconds, render};
 pub use session::{BulkSink, ControlSink, Right, Session, SessionError};

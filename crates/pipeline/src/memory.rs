@@ -6,31 +6,13 @@
 use std::fmt;
 
 use visapult_ripp_net::units::bytes_for_people;
-use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level, own_address_space};
+use visapult_volume_io::{Source, SourceInfo, from_level, levels_of, names_level};
 pub(crate) use visapult_volume_io::{free_bytes, peak_bytes};
 
 use crate::error::PipelineError;
 
 /// Bytes of samples that are read at most to make a coarser level of them that nobody has asked for: some half a minute of it.
 const MOST_READ: u64 = 16_000_000_000;
-
-/// Address space that a server of pages needs with its threads and without any data, in bytes: with less, the system's libraries end it with
-/// nothing said, now here and now there.
-const LEAST_ADDRESS_SPACE: u64 = 512 << 20;
-
-/// Holds what this process may have against what a server of pages needs.
-///
-/// # Errors
-/// [`PipelineError::LittleMemory`] if it is less.
-pub fn check_address_space() -> Result<(), PipelineError> {
-    match own_address_space() {
-        Some(most) if most < LEAST_ADDRESS_SPACE => {
-            let [most, least] = [most, LEAST_ADDRESS_SPACE].map(bytes_for_people);
-            Err(PipelineError::LittleMemory { most, least })
-        }
-        _ => Ok(()),
-    }
-}
 
 /// Bytes of a step of so many samples: 32-bit values, and a seventh of that for the coarser levels.
 pub(crate) fn step_bytes(samples: usize) -> u64 {

@@ -53,7 +53,7 @@ pub use choice::{Alike, Choice};
 pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of, names_level};
 pub use logarithm::{name_within_logarithm, with_logarithms};
-pub use memory::{free_bytes, own_address_space, peak_bytes};
+pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use zarr::{ZarrArray, zarr_group};

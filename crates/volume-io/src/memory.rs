@@ -10,7 +10,7 @@ pub fn free_bytes(processes: usize) -> u64 {
     let of_machine = in_kib(&read("/proc/meminfo"), "MemAvailable:");
     let of_groups = groups(&read("/proc/self/cgroup")).into_iter().filter_map(Group::free).min();
     let used = in_kib(&read("/proc/self/status"), "VmSize:");
-    let of_process = own_address_space().map(|limit| limit.saturating_sub(used.unwrap_or(0)));
+    let of_process = address_space(&read("/proc/self/limits")).map(|limit| limit.saturating_sub(used.unwrap_or(0)));
     least([of_machine, of_groups], of_process, processes)
 }
 
@@ -22,11 +22,6 @@ fn least(of_all: [Option<u64>; 2], of_process: Option<u64>, processes: usize) ->
 /// Most memory that this process has held, in bytes; none where the system does not tell.
 pub fn peak_bytes() -> Option<u64> {
     in_kib(&fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
-}
-
-/// Bytes of address space that this process may have in all (`ulimit -v`); none where there is no limit.
-pub fn own_address_space() -> Option<u64> {
-    address_space(&fs::read_to_string("/proc/self/limits").ok()?)
 }
 
 /// The number after `name` in a table of KiB as the kernel writes them, in bytes.
