@@ -20,6 +20,7 @@ export async function decibels(page, { file, folder, proxy, slabs, key }) {
     "--az": camera.azimuth,
     "--el": camera.elevation,
     "--distance": camera.distance,
+    "--stretch": camera.stretch.join(","),
     "--proxy": proxy,
     ...(slabs && { "--slabs": slabs }),
     ...(key && { "--key-az": key.azimuth, "--key-el": key.elevation }),

@@ -9,7 +9,7 @@ import { startServer } from "./server.mjs";
 
 export const blob = (x, y, z) => Math.exp(-((x - 16) ** 2 + (y - 20) ** 2 + (z - 12) ** 2) / 60);
 
-/** For the tests of the suite around it: a server of a field of `edge`^3 samples in `steps`, a browser, and a folder for what they write. */
+/** For the tests of the suite around it: a server of a field of `edge`^3 samples, or of as many along x, y and z, in `steps`, a browser, and a folder for what they write. */
 export function serving(name, edge, valueAt, steps = 0) {
   const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
   const file = writeNpy(join(folder, `${name}.npy`), edge, valueAt, steps);

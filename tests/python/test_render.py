@@ -49,6 +49,24 @@ def test_scalar_slabs_show_any_transfer_function(source: str, tmp_path: Path) ->
         assert psnr(slabs, exact) >= 36
 
 
+def test_a_stretched_axis_is_that_of_a_file_whose_samples_lie_so_far_apart(tmp_path: Path) -> None:
+    np.arange(40 * 40 * 6, dtype="f4").tofile(tmp_path / "layer.raw")
+
+    def layer(spacing: list[float]) -> str:
+        path = tmp_path / f"{spacing[2]}.json"
+        path.write_text(json.dumps({"file": "layer.raw", "size": [40, 40, 6], "type": "f32", "spacing": spacing}))
+        return str(path)
+
+    for proxy in ("exact", "auto"):
+        stretched = image_of(layer([1, 1, 0.5]), tmp_path, "--proxy", proxy, "--stretch", "1,1,8")
+        assert stretched.any()
+        assert np.array_equal(stretched, image_of(layer([1, 1, 4]), tmp_path, "--proxy", proxy))
+    for wrong in ("1,1", "1,1,0", "1,1,-2", "1,1,1e9", "1,1,thick"):
+        refused = run("render", layer([1, 1, 1]), "--out", tmp_path / "no.png", "--stretch", wrong, check=False)
+        assert refused.returncode != 0 and "stretch" in refused.stderr
+        assert not (tmp_path / "no.png").exists()
+
+
 def test_the_choice_under_a_budget_says_why(source: str, tmp_path: Path) -> None:
     image_of(source, tmp_path, "--az", 45, "--proxy", "auto", "--budget", "60kB", "--json", tmp_path / "cost.json")
     cost = json.loads((tmp_path / "cost.json").read_text())

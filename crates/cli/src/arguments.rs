@@ -203,6 +203,9 @@ pub(crate) struct RenderOptions {
     /// Vertical field of view, in degrees.
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) fov: f64,
+    /// How many times as long as it is each axis is shown, such as 1,1,30 for a layer of air that is wide and thin.
+    #[arg(long, value_name = "X,Y,Z", default_value = "1,1,1", value_parser = parse_point, allow_hyphen_values = true)]
+    pub(crate) stretch: Point,
     /// Transfer function: a JSON file of ours or of ParaView [default: fits the field's range].
     #[arg(long, value_name = "FILE")]
     pub(crate) tf: Option<PathBuf>,
@@ -261,7 +264,7 @@ pub(crate) struct InfoOptions {
     pub(crate) json: bool,
 }
 
-/// Lengths along x, y and z.
+/// Numbers along x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point(pub(crate) [f64; 3]);
 

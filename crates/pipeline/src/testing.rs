@@ -57,7 +57,7 @@ pub(crate) fn view() -> View {
 }
 
 /// Views that show quite another picture.
-pub(crate) fn elsewhere() -> [View; 5] {
+pub(crate) fn elsewhere() -> [View; 6] {
     let camera = Camera::default();
     let with = |camera: Camera| View { camera, ..view() };
     [
@@ -65,6 +65,7 @@ pub(crate) fn elsewhere() -> [View; 5] {
         with(Camera { distance: 2.0, ..camera }),
         with(Camera { target: [0.0, 0.4, 0.0], ..camera }),
         with(Camera { fov_deg: 15.0, ..camera }),
+        with(Camera { stretch: [1.0, 1.0, 2.0], ..camera }),
         View { viewport: [320, 480], ..view() },
     ]
 }

@@ -6,7 +6,7 @@ use crate::wire::View;
 
 /// Turn of the camera up to which proxies are worth the same, in degrees.
 const ALIKE_WITHIN_DEG: f64 = 20.0;
-/// The same as a relative change of distance, of field of view, and of the picture's shape.
+/// The same as a relative change of distance, of field of view, of how long axes are shown, and of the picture's shape.
 const ALIKE_WITHIN_ZOOM: f64 = 0.25;
 /// The same for the target, as a share of the distance.
 const ALIKE_WITHIN_SHIFT: f64 = 0.1;
@@ -33,5 +33,6 @@ pub(crate) fn are_alike(a: &View, b: &View) -> bool {
     angle_between_deg(a, b) <= ALIKE_WITHIN_DEG
         && !changed(a.distance, b.distance)
         && !changed(a.fov_deg, b.fov_deg)
+        && !(0..3).any(|axis| changed(a.stretch[axis], b.stretch[axis]))
         && shift <= ALIKE_WITHIN_SHIFT * b.distance
 }

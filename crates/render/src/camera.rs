@@ -5,10 +5,12 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+/// As it is: no axis is shown longer.
+const UNSTRETCHED: [f64; 3] = [1.0; 3];
 /// Steepest elevation at which a camera is turned about the vertical axis.
 const STEEP_DEG: f64 = 45.0;
 
-/// An eye on a sphere around `target`, looking at it.
+/// An eye on a sphere around `target`, looking at it, and how long it sees the axes of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Camera {
@@ -25,6 +27,8 @@ pub struct Camera {
     pub fov_deg: f64,
     /// Focal point in world units.
     pub target: [f64; 3],
+    /// How many times as long as it is each axis is shown, beside the others: what is wide and thin can be looked into.
+    pub stretch: [f64; 3],
 }
 
 /// Why a camera cannot be used.
@@ -36,6 +40,9 @@ pub enum CameraError {
     /// The distance is not usable.
     #[error("camera distance {0} must lie above 0 and at most {max}", max = Camera::MAX_DISTANCE)]
     Distance(f64),
+    /// An axis cannot be shown so long or short.
+    #[error("camera stretch {0:?} must lie between 1/{most} and {most} along each axis", most = Camera::MOST_STRETCH)]
+    Stretch([f64; 3]),
     /// The field of view is not usable.
     #[error("camera field of view {0} must lie between {least} and {most} degrees", least = Camera::LEAST_FOV_DEG, most = Camera::MOST_FOV_DEG)]
     FieldOfView(f64),
@@ -43,7 +50,14 @@ pub enum CameraError {
 
 impl Default for Camera {
     fn default() -> Self {
-        Self { azimuth_deg: 30.0, elevation_deg: 20.0, distance: 3.0, fov_deg: 30.0, target: [0.0; 3] }
+        Self {
+            azimuth_deg: 30.0,
+            elevation_deg: 20.0,
+            distance: 3.0,
+            fov_deg: 30.0,
+            target: [0.0; 3],
+            stretch: UNSTRETCHED,
+        }
     }
 }
 
@@ -56,6 +70,8 @@ impl Camera {
     pub const LEAST_FOV_DEG: f64 = 0.01;
     /// Largest field of view accepted, in degrees.
     pub const MOST_FOV_DEG: f64 = 170.0;
+    /// How many times as long, or as short, an axis may be shown as it is.
+    pub const MOST_STRETCH: f64 = 1e6;
 
     /// Checks a camera that comes from outside.
     ///
@@ -78,6 +94,9 @@ impl Camera {
         }
         if !(Self::LEAST_FOV_DEG..=Self::MOST_FOV_DEG).contains(&self.fov_deg) {
             return Err(CameraError::FieldOfView(self.fov_deg));
+        }
+        if !self.stretch.iter().all(|times| (Self::MOST_STRETCH.recip()..=Self::MOST_STRETCH).contains(times)) {
+            return Err(CameraError::Stretch(self.stretch));
         }
         Ok(())
     }
@@ -114,7 +133,8 @@ impl Camera {
         let up = cross(right, forward);
         let half_height = (self.fov_deg.to_radians() / 2.0).tan();
         let half_width = half_height * width as f64 / height as f64;
-        View { eye, right, up, forward, half_width, half_height, width, height }
+        let stretch = self.stretch;
+        View { eye, right, up, forward, half_width, half_height, width, height, stretch }
     }
 }
 
@@ -137,6 +157,8 @@ pub struct View {
     pub width: usize,
     /// Rows.
     pub height: usize,
+    /// How many times as long as it is each axis is shown.
+    pub stretch: [f64; 3],
 }
 
 impl View {
@@ -282,12 +304,23 @@ mod tests {
         assert!(refused(Camera { target: [0.0, f64::INFINITY, 0.0], ..Camera::default() }));
         assert!(refused(Camera { distance: 0.0, ..Camera::default() }));
         assert!(refused(Camera { fov_deg: 180.0, ..Camera::default() }));
+        for times in [0.0, -1.0, 1e7, f64::NAN, f64::INFINITY] {
+            assert!(refused(Camera { stretch: [1.0, 1.0, times], ..Camera::default() }), "{times}");
+        }
     }
 
     #[test]
     fn json_uses_the_names_of_the_view_protocol() {
-        let camera: Camera = serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5}"#).unwrap();
-        let expected = Camera { azimuth_deg: 1.0, elevation_deg: 2.0, distance: 4.0, fov_deg: 5.0, target: [0.0; 3] };
+        let camera: Camera =
+            serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5,"stretch":[1,1,30]}"#).unwrap();
+        let expected = Camera {
+            azimuth_deg: 1.0,
+            elevation_deg: 2.0,
+            distance: 4.0,
+            fov_deg: 5.0,
+            target: [0.0; 3],
+            stretch: [1.0, 1.0, 30.0],
+        };
         assert_eq!(camera, expected);
     }
 

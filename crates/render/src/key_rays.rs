@@ -54,7 +54,7 @@ impl KeyView {
     /// The same view as dense, or as dense as 512 x 512 rays can be, for a picture of shape `aspect`, width over height, of `volume`.
     #[must_use]
     pub fn covering(self, volume: &Volume, aspect: f64) -> Self {
-        let slab = self.geometry(volume.placement().edges).thickness();
+        let slab = self.geometry(volume.placement(self.camera.stretch).edges).thickness();
         let (camera, [width, height]) =
             covering(self.camera, [self.width, self.height], volume, SLABS_BEYOND * slab, aspect);
         Self { camera, width, height, ..self }
@@ -84,7 +84,7 @@ pub(crate) fn rays_of_box(camera: &Camera, edges: [f64; 3], aspect: f64, size: u
 }
 
 fn covering(camera: Camera, rays: [u16; 2], volume: &Volume, beyond: f64, aspect: f64) -> (Camera, [u16; 2]) {
-    let placement = volume.placement();
+    let placement = volume.placement(camera.stretch);
     let beyond = beyond + SAMPLES_BEYOND * placement.step;
     let half = placement.edges.map(|edge| edge / 2.0 + beyond);
     let tangent = (camera.fov_deg.to_radians() / 2.0).tan();
@@ -172,8 +172,8 @@ mod tests {
         let near = Camera { distance: 1.2, ..Camera::default() };
         let sparse = KeyView { width: 160, height: 160, ..KeyView::new(near) };
         let [x, y] = tangents(&sparse.covering(&volume(), 1.5));
-        let beyond = SLABS_BEYOND * sparse.geometry(volume().placement().edges).thickness();
-        let half = volume().placement().edges.map(|edge| edge / 2.0 + beyond);
+        let beyond = SLABS_BEYOND * sparse.geometry(volume().placement(near.stretch).edges).thickness();
+        let half = volume().placement(near.stretch).edges.map(|edge| edge / 2.0 + beyond);
         let [left, top] = outline(near, half);
         assert!(x >= left && y >= top, "{x} {y} {left} {top}");
     }
@@ -186,7 +186,7 @@ mod tests {
             let key = SegmentKey::of_picture(&volume, camera, 64, 1.5);
             let tangent = (key.camera.fov_deg.to_radians() / 2.0).tan();
             let across = tangent * f64::from(key.width) / f64::from(key.height);
-            let half = volume.placement().edges.map(|edge| edge / 2.0);
+            let half = volume.placement(camera.stretch).edges.map(|edge| edge / 2.0);
             let front = outline(camera, half);
             assert!(across >= front[0] - 1e-9 && tangent >= front[1] - 1e-9, "{size:?}: {across} {tangent} {front:?}");
         }

@@ -27,6 +27,8 @@ mod segments;
 mod slabs;
 mod still;
 #[cfg(test)]
+mod stretched;
+#[cfg(test)]
 mod testing;
 mod transfer_function;
 mod volume;
@@ -82,5 +84,5 @@ pub fn render_exact(
     height: usize,
     sample_step: f64,
 ) -> Rendering {
-    cpu::Caster::new(volume, transfer_function, sample_step).render(camera, width, height)
+    cpu::Caster::new(volume, camera, transfer_function, sample_step).render(width, height)
 }

@@ -53,7 +53,8 @@ fn key(slabs: u16) -> KeyView {
 
 /// The optical depth itself along the ray through each pixel of the key view.
 fn depths_of(volume: &Volume, function: &TransferFunction) -> Vec<f64> {
-    let (view, placement, bounds) = (Camera::default().view(SIZE, SIZE), volume.placement(), volume.grid().bounds());
+    let (view, placement, bounds) =
+        (Camera::default().view(SIZE, SIZE), volume.placement([1.0; 3]), volume.grid().bounds());
     let [lo, hi] = function.range.unwrap();
     let density = |value: f32| -(1.0 - f64::from(function.evaluate((value - lo) / (hi - lo))[3])).ln();
     let along = |i: usize| {

@@ -96,7 +96,7 @@ pub fn render_runs(
     sample_step: f64,
     runs: &[Vec<usize>],
 ) -> (Vec<Vec<Patch>>, u64) {
-    let caster = Caster::new(volume, transfer_function, sample_step);
+    let caster = Caster::new(volume, camera, transfer_function, sample_step);
     let view = camera.view(size[0], size[1]);
     let made: Vec<_> = runs.iter().map(|run| caster.render_run(&view, run)).collect();
     let samples = made.iter().map(|rendering| rendering.samples).sum();

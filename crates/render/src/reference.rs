@@ -25,12 +25,13 @@ pub fn render_reference(
     let Some([lo, hi]) = transfer_function.resolved_range(volume.range()) else {
         return Rendering { image: Image::transparent(width, height), samples: 0 };
     };
-    let view = camera.view(width, height);
+    let (view, placement) = (camera.view(width, height), volume.placement(camera.stretch));
     let scene = Scene {
         volume,
+        placement,
         transfer_function,
         range: [f64::from(lo), f64::from(hi)],
-        dt: sample_step * volume.placement().step,
+        dt: sample_step * placement.step,
     };
     let pixels: Vec<([f32; 4], u64)> =
         (0..width * height).into_par_iter().map(|index| scene.cast(&view, index % width, index / width)).collect();
@@ -41,6 +42,7 @@ pub fn render_reference(
 
 struct Scene<'a> {
     volume: &'a Volume,
+    placement: Placement,
     transfer_function: &'a TransferFunction,
     range: [f64; 2],
     dt: f64,
@@ -49,7 +51,7 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn cast(&self, view: &View, column: usize, row: usize) -> ([f32; 4], u64) {
         let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-        let Some((t_in, t_out)) = intersect_box(view.eye, direction, self.volume.placement().edges) else {
+        let Some((t_in, t_out)) = intersect_box(view.eye, direction, self.placement.edges) else {
             return ([0.0; 4], 0);
         };
         let (mut color, mut transparency, mut samples) = ([0.0_f64; 3], 1.0_f64, 0);
@@ -80,7 +82,7 @@ impl Scene<'_> {
     /// Trilinear interpolation at a world position.
     fn value_at(&self, world: [f64; 3]) -> f64 {
         let grid = self.volume.grid();
-        let Placement { scale, offset, .. } = *self.volume.placement();
+        let Placement { scale, offset, .. } = self.placement;
         let mut below = [0; 3];
         let mut weight = [0.0; 3];
         for axis in 0..3 {
@@ -142,7 +144,8 @@ mod tests {
     fn cells_are_constant_beyond_the_outermost_centres() {
         let grid = Grid { centering: Centering::Cell, ..Grid::of_size([2, 1, 1]) };
         let volume = Volume::whole(grid, vec![0.0, 1.0]).unwrap();
-        let scene = Scene { volume: &volume, transfer_function: &constant_opacity(1.0), range: [0.0, 1.0], dt: 0.1 };
+        let (transfer_function, placement) = (&constant_opacity(1.0), volume.placement([1.0; 3]));
+        let scene = Scene { volume: &volume, placement, transfer_function, range: [0.0, 1.0], dt: 0.1 };
         for (x, expected) in [(-0.5, 0.0), (-0.26, 0.0), (0.0, 0.5), (0.125, 0.75), (0.4, 1.0)] {
             assert!((scene.value_at([x, 0.1, -0.1]) - expected).abs() < 1e-12);
         }

@@ -11,7 +11,7 @@ use crate::macrocells::Macrocells;
 #[derive(Clone, Debug)]
 pub struct Volume {
     grid: Grid,
-    placement: Placement,
+    frame: Frame,
     decomposition: Decomposition,
     /// PE of the first block.
     first: usize,
@@ -20,6 +20,20 @@ pub struct Volume {
     range: Option<ValueRange>,
     /// Values of blocks that are one sample wide, doubled along x; empty for the others.
     doubled: Vec<Vec<f32>>,
+}
+
+/// The box that samples lie in: that of the finest grid, whichever level of it they are of.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    finest: Grid,
+    level: u32,
+}
+
+impl Frame {
+    /// Where the samples lie for who sees axes so many times as long.
+    pub(crate) fn placement(&self, stretch: [f64; 3]) -> Placement {
+        Placement::of_level(&self.finest, self.level, stretch)
+    }
 }
 
 /// Where the samples of a volume lie in the world.
@@ -41,8 +55,8 @@ impl Placement {
     }
 
     /// Sample `i` of the level lies at `(i + 1/2) 2^level - 1/2` of `finest`, in the same box.
-    pub(crate) fn of_level(finest: &Grid, level: u32) -> Self {
-        let fine = Self::of(finest);
+    pub(crate) fn of_level(finest: &Grid, level: u32, stretch: [f64; 3]) -> Self {
+        let fine = Self::of(&finest.stretched(stretch));
         let cube = f64::from(level).exp2();
         let scale = fine.scale.map(|scale| scale / cube);
         Self { scale, offset: fine.offset.map(|offset| (offset + 0.5) / cube - 0.5), ..fine }
@@ -139,8 +153,8 @@ impl Volume {
             if thin { block.values.iter().flat_map(|&value| [value; 2]).collect() } else { Vec::new() }
         };
         let doubled = blocks.iter().map(double).collect();
-        let placement = Placement::of(&grid);
-        Ok(Self { grid, placement, decomposition, first, blocks, macrocells, range, doubled })
+        let frame = Frame { finest: grid.clone(), level: 0 };
+        Ok(Self { grid, frame, decomposition, first, blocks, macrocells, range, doubled })
     }
 
     /// A volume of one block: `values` of the whole grid, `[z, y, x]`.
@@ -163,14 +177,19 @@ impl Volume {
         let size = coarsened_size(finest.size, level);
         let spacing = finest.spacing.map(|spacing| spacing * f64::from(level).exp2());
         let origin = std::array::from_fn(|a| finest.origin[a] + (spacing[a] - finest.spacing[a]) / 2.0);
-        let placement = Placement::of_level(finest, level);
+        let frame = Frame { finest: finest.clone(), level };
         let volume = Self::whole(Grid { size, spacing, origin, ..finest.clone() }, values)?;
-        Ok(Self { placement, ..volume })
+        Ok(Self { frame, ..volume })
     }
 
-    /// Where the samples lie.
-    pub(crate) fn placement(&self) -> &Placement {
-        &self.placement
+    /// The box that the samples lie in.
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Where the samples lie for who sees axes so many times as long.
+    pub(crate) fn placement(&self, stretch: [f64; 3]) -> Placement {
+        self.frame.placement(stretch)
     }
 
     /// The grid of all blocks.
@@ -237,7 +256,7 @@ mod tests {
         let volume = Volume::of_level(&finest, 1, vec![0.0; 5 * 4 * 4]).unwrap();
         assert_eq!(volume.grid().size, [5, 4, 4]);
         assert_eq!((volume.grid().spacing, volume.grid().origin), ([2.0; 3], [0.5; 3]));
-        let level = volume.placement();
+        let level = volume.placement([1.0; 3]);
         assert_eq!((level.edges, level.step), (fine.edges, fine.step));
         let world_of = |fine_sample: f64| (fine_sample - fine.offset[0]) / fine.scale[0];
         for i in 0..5 {

@@ -74,6 +74,12 @@ impl Grid {
         Self { size, spacing: [1.0; 3], origin: [0.0; 3], unit: String::new(), centering: Centering::Point }
     }
 
+    /// The grid with axes so many times as long: as it is shown where what is wide and thin is to be looked into.
+    #[must_use]
+    pub fn stretched(&self, times: [f64; 3]) -> Self {
+        Self { spacing: std::array::from_fn(|axis| self.spacing[axis] * times[axis]), ..self.clone() }
+    }
+
     /// Checks the grid; call it where a grid enters from outside.
     ///
     /// # Errors
@@ -175,6 +181,15 @@ mod tests {
         grid.spacing = [2.0, 0.5, 1.0];
         assert_eq!(grid.edges(), [20.0, 10.0, 4.0]);
         assert_eq!(grid.world_edges(), [1.0, 0.5, 0.2]);
+    }
+
+    #[test]
+    fn an_axis_that_is_stretched_is_longer_beside_the_others() {
+        let mut wide = Grid::of_size([11, 21, 5]);
+        wide.spacing = [2.0, 2.0, 0.5];
+        let shown = wide.stretched([1.0, 1.0, 10.0]);
+        assert_eq!((shown.edges(), shown.world_edges()), ([20.0, 40.0, 20.0], [0.5, 1.0, 0.5]));
+        assert_eq!(wide.stretched([3.0; 3]).world_edges(), wide.world_edges());
     }
 
     #[test]

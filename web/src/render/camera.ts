@@ -1,12 +1,12 @@
-import { FARTHEST_TARGET, NEAREST, type Vec3 } from "../volume/index";
+import { FARTHEST_TARGET, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
 import type { KeyCamera } from "../wire/index";
 
 /** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
 export type Camera = KeyCamera;
 
-/** The first view: all of a box with these edges, as near as leaves room for its labels. */
-export function homeCamera(aspect: number, edges: Vec3 = CUBE): Camera {
-  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0] };
+/** The first view: all of a box with these edges, its axes stretched so, as near as leaves room for its labels. */
+export function homeCamera(aspect: number, edges: Vec3 = CUBE, stretch: Vec3 = UNSTRETCHED): Camera {
+  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0], stretch };
   const { forward, right, up } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
   const [acrossHome, upHome] = [tangent * aspect * HOME_SHARE[0], tangent * HOME_SHARE[1]];
@@ -50,6 +50,17 @@ export function basisOf(camera: Camera): Basis {
   const forward: Vec3 = [-out[0], -out[1], -out[2]];
   const right = normalise(cross(forward, [0, 1, 0]));
   return { eye: add(camera.target, scale(out, camera.distance)), forward, right, up: cross(right, forward) };
+}
+
+/** Whether two cameras see the axes of a box as long: messages have them in single precision. */
+export function seesSameBox(one: Camera, other: Camera): boolean {
+  return one.stretch.every((times, axis) => Math.fround(times) === Math.fround(other.stretch[axis]));
+}
+
+/** The same camera, and what it looks at, where the box has other edges. */
+export function restretched(camera: Camera, stretch: Vec3, before: Vec3, after: Vec3): Camera {
+  const moved = (axis: 0 | 1 | 2) => (camera.target[axis] * after[axis]) / before[axis];
+  return { ...camera, stretch, target: [moved(0), moved(1), moved(2)] };
 }
 
 /** A key view, and how many rays it has per row and column. */

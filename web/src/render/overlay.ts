@@ -154,7 +154,7 @@ function drawAxis(
     const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
     return at ? [{ words, at, x: at[0] + out[0] * 10, y: at[1] + out[1] * 13 }] : [];
   };
-  const name = labels.lengthUnit ? `${AXIS_NAMES[axis]} [${labels.lengthUnit}]` : AXIS_NAMES[axis];
+  const name = axisName(labels, axis);
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
     const x = whole(context, name, at[0], side(out), width);
@@ -343,6 +343,14 @@ function drawLegend(
   const [left, extent] = across(context, name, x, "12px", "left");
   // Words right beside it would be read as a part of it.
   places.keep(0, above - LINE / 2, left + extent + BESIDE, above + LINE / 2);
+}
+
+/** With its unit, and how many times as long as it is the axis is shown. */
+function axisName({ lengthUnit, camera }: Labels, axis: 0 | 1 | 2): string {
+  const times = camera.stretch[axis];
+  const unit = lengthUnit ? ` [${lengthUnit}]` : "";
+  const stretched = times === 1 ? "" : ` \u00d7 ${Number(times.toPrecision(4))}`;
+  return AXIS_NAMES[axis] + unit + stretched;
 }
 
 function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {

@@ -1,6 +1,7 @@
-import { type Geometry, type TransferFunction, transferToMessage } from "../volume/index";
+import { type Geometry, geometryOf, type TransferFunction, transferToMessage } from "../volume/index";
+import type { GridInfo } from "../wire/index";
 import type { BulkPart } from "../worker/index";
-import { type Camera, homeCamera } from "./camera";
+import { type Camera, homeCamera, seesSameBox } from "./camera";
 import type { ColoursInForce } from "./colours-of-views";
 import type { Shown } from "./compositor";
 import { DrawingOrder, type Found, MOVING_BUDGET_MS } from "./drawing-order";
@@ -52,6 +53,7 @@ export class Painter {
   #front: { target: Target; state: ShownState; id: number; scene: number } | null = null;
   readonly #targets: Record<WorkKind, [Target, Target]>;
   readonly #warmUp: WarmUp;
+  #grid: GridInfo | null = null;
   #geometry: Geometry | null = null;
   readonly #transfers = new Map<number, TransferFunction>();
   readonly #colours = new Map<number, ColoursInForce>();
@@ -123,14 +125,15 @@ export class Painter {
   }
 
   /** A new session with `groups` data connections; of the `same` source, the picture stays until new data come. */
-  begin(groups: number, geometry: Geometry, same: boolean): void {
+  begin(groups: number, grid: GridInfo, same: boolean): void {
     this.#proxies.begin(groups, same);
     if (!same) {
       this.#transfers.clear();
       this.#colours.clear();
     }
     this.#stills.begin(groups);
-    this.#geometry = geometry;
+    this.#grid = grid;
+    this.#locate();
     this.#newScene();
   }
 
@@ -145,9 +148,16 @@ export class Painter {
   look(camera: Camera, sequence: number): void {
     this.#sequence = sequence;
     if (camera === this.#camera) return;
+    const isOtherBox = !seesSameBox(camera, this.#camera);
     this.#camera = camera;
+    if (isOtherBox) this.#locate();
     this.#presenter.fade.endCopy();
     this.#viewChanged();
+  }
+
+  /** Where the box lies for who looks at it so. */
+  #locate(): void {
+    this.#geometry = this.#grid && geometryOf(this.#grid, this.#camera.stretch);
   }
 
   /** `isOwn`: the user made it; otherwise it is the server's, which may follow its data. */

@@ -1,7 +1,7 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
-import type { Camera } from "./camera";
+import { type Camera, seesSameBox } from "./camera";
 import type { ColoursInForce } from "./colours-of-views";
 import { coverage } from "./coverage";
 import type { FacePicture } from "./face-pass";
@@ -164,11 +164,13 @@ export class Proxies {
     return newestOf(keyframes, scene.wanted.proxy) ?? this.#ofBricks(scene);
   }
 
-  /** Whatever has this number, if it is still there, well as it may serve: to give way to another. */
+  /** Whatever has this number, if it is still there and shows the same box, well as it may serve: to give way to another. */
   held(id: number, scene: Scene): Subject | null {
-    const segments = pictureOf(this.#segments.keyframes.find(id), scene);
-    const faces = pictureOf(this.#faces.keyframes.find(id), scene);
-    const colours = this.#slabs.find(id);
+    const ofBox = <K extends Keyframe>(keyframe: K | null) =>
+      keyframe && seesSameBox(keyframe.camera, scene.camera) ? keyframe : null;
+    const segments = pictureOf(ofBox(this.#segments.keyframes.find(id)), scene);
+    const faces = pictureOf(ofBox(this.#faces.keyframes.find(id)), scene);
+    const colours = ofBox(this.#slabs.find(id));
     if (segments) return this.#drawnAsSegments(segments, scene);
     if (faces) return this.#drawnAsFaces(faces, scene);
     if (colours) return this.#drawnAsColours(colours, scene);
@@ -187,7 +189,8 @@ export class Proxies {
   /** Whether a keyframe is of what is wanted, and has data where the camera sees the box, or where it sees most of it and bricks show the rest; else bricks show more. */
   #fits(keyframe: Keyframe, scene: Scene): boolean {
     const { wanted, camera, aspect, geometry } = scene;
-    if (!geometry || !keyframeFits(keyframe, this.#bricks.shown, wanted, performance.now())) return false;
+    if (!geometry || !seesSameBox(keyframe.camera, camera)) return false;
+    if (!keyframeFits(keyframe, this.#bricks.shown, wanted, performance.now())) return false;
     const least = this.#bricksBeside(keyframe, scene) ? LEAST_COVERED.besideBricks : LEAST_COVERED.alone;
     return coverage(keyframe, geometry.edges, camera, aspect) >= least;
   }

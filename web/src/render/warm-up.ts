@@ -1,4 +1,4 @@
-import { anyCellRanges, geometryOf, transferFromMessage } from "../volume/index";
+import { anyCellRanges, geometryOf, transferFromMessage, UNSTRETCHED } from "../volume/index";
 import { halfFromNumber } from "../wire/index";
 import type { BulkPart } from "../worker/index";
 import { basisOf, homeCamera } from "./camera";
@@ -14,7 +14,8 @@ const CUBE = [EDGE, EDGE, EDGE] as const;
 const AT_ONCE = Number.POSITIVE_INFINITY;
 
 const camera = homeCamera(1);
-const geometry = geometryOf({ size: CUBE, spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "cell" });
+const grid = { size: CUBE, spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "cell" } as const;
+const geometry = geometryOf(grid, UNSTRETCHED);
 const points = [[0, 0, 0, 0, 0] as const, [1, 1, 1, 1, 1] as const];
 const transfer = transferFromMessage({ range: [0, 1], points });
 const wanted = { field: 0, step: null, proxy: "auto" } as const;

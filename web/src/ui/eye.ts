@@ -1,24 +1,27 @@
-import { type Camera, homeCamera, orbit, pan, zoom } from "../render/index";
-import type { Geometry } from "../volume/index";
+import { type Camera, homeCamera, orbit, pan, restretched, zoom } from "../render/index";
+import type { Vec3 } from "../volume/index";
 
 /** So long after the last turn, pan or zoom the view is at rest. */
 const SETTLE_MS = 160;
 
-/** Where the picture is seen from, and whether that is changing. */
+/** Where the picture is seen from, how long axes are shown, and whether the first of these is changing. */
 export class Eye {
   #camera: Camera;
   /** The first view, nothing turned yet: it fits whatever size the picture gets. */
   #atHome: boolean;
   /** Of the grid's box, once it is known. */
-  #edges: Geometry["edges"] | undefined;
+  #edges: Vec3 | undefined;
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #aspect: () => number;
   readonly #onChange: () => void;
 
-  /** `camera`: that of a link, if it has one; `aspect`: width over height of the picture; `onChange`: it was moved, or has come to rest. */
-  constructor(camera: Camera | null, aspect: () => number, onChange: () => void) {
-    this.#camera = camera ?? homeCamera(aspect());
+  /**
+   * `camera`: that of a link, if it has one, and `stretch`: of the first view otherwise; `aspect`: width over height of the picture; `onChange`: it was
+   * moved, or has come to rest, or shows axes of other lengths.
+   */
+  constructor(camera: Camera | null, stretch: Vec3, aspect: () => number, onChange: () => void) {
+    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch);
     this.#atHome = camera === null;
     this.#aspect = aspect;
     this.#onChange = onChange;
@@ -45,14 +48,25 @@ export class Eye {
   }
 
   goHome(): void {
-    this.#moveTo(homeCamera(this.#aspect(), this.#edges));
+    this.#moveTo(this.#home());
     this.#atHome = true;
+  }
+
+  /** Shows axes so many times as long as they are, which gives the box these edges. */
+  stretch(times: Vec3, edges: Vec3): void {
+    this.#camera = restretched(this.#camera, times, this.#edges ?? edges, edges);
+    this.fit(edges);
+    this.#onChange();
   }
 
   /** The picture has another shape, or another box is seen. */
   fit(edges = this.#edges): void {
     this.#edges = edges;
-    if (this.#atHome) this.#camera = homeCamera(this.#aspect(), edges);
+    if (this.#atHome) this.#camera = this.#home();
+  }
+
+  #home(): Camera {
+    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch);
   }
 
   #moveTo(camera: Camera): void {

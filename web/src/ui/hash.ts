@@ -1,8 +1,8 @@
 import type { Camera } from "../render/index";
-import { FARTHEST_TARGET, NEAREST } from "../volume/index";
+import { FARTHEST_TARGET, MOST_STRETCH, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
 import { PROXY_CHOICES, type ProxyChoice } from "../wire/index";
 import { LinkEntries, readFlag, readNumbers } from "./link-entries";
-import { fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
+import { exact, fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
 
 /** What a copied URL restores. */
 export interface LinkState {
@@ -27,6 +27,7 @@ export interface LinkState {
 export const LINK_KEYS = [
   "view",
   "at",
+  "stretch",
   "step",
   "play",
   "by",
@@ -48,6 +49,7 @@ export function writeHash(state: LinkState): string {
   if (state.playing) parts.push(["play", "1"]);
   if (state.stride !== 1) parts.push(["by", String(state.stride)]);
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
+  if (camera.stretch.some((n) => n !== 1)) parts.push(["stretch", camera.stretch.map(exact).join(",")]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
@@ -60,6 +62,8 @@ export function writeHash(state: LinkState): string {
 /** A link as read: what it does not say is `undefined` (step) or `null`. */
 export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
   readonly camera: Camera | null;
+  /** How many times as long axes are shown, whether it has a camera or not. */
+  readonly stretch: Vec3;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
   /** Keys that no link has. */
@@ -71,8 +75,10 @@ export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
 /** Reads what it can; what is missing or damaged takes its default. */
 export function readHash(hash: string): ReadLink {
   const entries = new LinkEntries(hash);
+  const stretch = entries.take("stretch", readStretch) ?? UNSTRETCHED;
   const read = {
-    camera: readCamera(entries),
+    camera: readCamera(entries, stretch),
+    stretch,
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
@@ -91,7 +97,7 @@ function isKnown(key: string): boolean {
 }
 
 /** A place to look at is one of a view, and of no use without it. */
-function readCamera(entries: LinkEntries): Camera | null {
+function readCamera(entries: LinkEntries, stretch: Vec3): Camera | null {
   const view = entries.take("view", (text) => {
     const read = readNumbers(text, 4);
     if (!read) return undefined;
@@ -105,7 +111,12 @@ function readCamera(entries: LinkEntries): Camera | null {
   });
   if (!view) return null;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
-  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target };
+  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, stretch };
+}
+
+function readStretch(text: string): Vec3 | undefined {
+  const times = readNumbers(text, 3);
+  return times?.every((n) => n >= 1 / MOST_STRETCH && n <= MOST_STRETCH) ? [times[0], times[1], times[2]] : undefined;
 }
 
 function readOthers(entries: LinkEntries): Map<string, LinkedTransfer> {

@@ -69,6 +69,7 @@ export function short(n: number): string {
   return String(Number(n.toFixed(4)));
 }
 
-function exact(n: number): string {
+/** To as many digits as single precision has. */
+export function exact(n: number): string {
   return String(Number(n.toPrecision(9)));
 }

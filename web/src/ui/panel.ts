@@ -7,8 +7,10 @@ import {
   type Scale,
   sameColours,
   type TransferFunction,
+  type Vec3,
 } from "../volume/index";
 import {
+  type GridInfo,
   isolated,
   PROXY_CHOICES,
   type ProxyChoice,
@@ -26,6 +28,7 @@ import type { LifelinesShown } from "./lifelines-state";
 import { RangeRow } from "./range-row";
 import { SteeringSection } from "./steering";
 import type { SteeringShown } from "./steering-state";
+import { StretchRow } from "./stretch-row";
 import { type Histogram, TransferEditor } from "./transfer-editor";
 
 export interface PanelActions {
@@ -41,6 +44,7 @@ export interface PanelActions {
   redo(): void;
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
+  stretch(times: Vec3): void;
   steer(action: SteerAction): void;
   watchLifelines(on: boolean): void;
   goHome(): void;
@@ -77,6 +81,7 @@ export class Panel {
   readonly #redo = iconButton("Redo", icons.redo, "Ctrl+Shift+Z");
   readonly #reset = iconButton("Reset the transfer function", icons.reset, "R");
   readonly #proxy = el("select", { id: "proxy" });
+  readonly #stretch: StretchRow;
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
 
@@ -86,6 +91,7 @@ export class Panel {
     this.#lifelines = new LifelinesSection((on) => actions.watchLifelines(on));
     this.#editor = new TransferEditor((opacity, goesOn) => actions.setOpacity(opacity, goesOn));
     this.#range = new RangeRow((lo, hi) => actions.setRange(lo, hi));
+    this.#stretch = new StretchRow((times) => actions.stretch(times));
     this.#scale.append(el("option", { value: "logarithmic" }, "Logarithmic"));
     this.#map.append(this.#sentColours, el("option", { value: "link", disabled: true, hidden: true }, "from the link"));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
@@ -183,6 +189,10 @@ export class Panel {
     this.#proxy.value = proxy;
   }
 
+  showStretch(grid: GridInfo, times: Vec3): void {
+    this.#stretch.show(grid, times);
+  }
+
   showStatistics(rows: Statistics): void {
     if (this.#statistics.childElementCount !== 2 * rows.length) {
       this.#statistics.replaceChildren(...rows.flatMap(() => [el("dt"), el("dd")]));
@@ -250,7 +260,7 @@ export class Panel {
         this.#scaleRow,
         map,
       ),
-      section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#buttons()),
+      section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#stretch.element, this.#buttons()),
       section("Statistics", this.#statistics),
       this.#lifelines.element,
     ];

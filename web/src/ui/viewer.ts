@@ -1,5 +1,12 @@
 import type { Camera, LegendWords, Painter, ShownState } from "../render/index";
-import { type Colours, geometryOf, type Scale, type TransferFunction, transferToMessage } from "../volume/index";
+import {
+  type Colours,
+  geometryOf,
+  type Scale,
+  type TransferFunction,
+  transferToMessage,
+  type Vec3,
+} from "../volume/index";
 import {
   type ControlMessage,
   type FieldMessage,
@@ -103,6 +110,7 @@ export class Viewer {
     this.#notices = new Notices((notice) => this.#set({ notice }), isReading);
     this.#eye = new Eye(
       link.camera,
+      link.stretch,
       () => painter.aspect,
       () => this.#sendView(),
     );
@@ -206,6 +214,14 @@ export class Viewer {
 
   goHome(): void {
     this.#eye.goHome();
+  }
+
+  /** Shows axes so many times as long as they are. */
+  stretch(times: Vec3): void {
+    const { source } = this.#state;
+    if (!source) return;
+    this.#eye.stretch(times, geometryOf(source.grid, times).edges);
+    this.#onChange(this.#state);
   }
 
   /** The picture's size changed. */
@@ -403,9 +419,8 @@ export class Viewer {
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
     this.#legends = legendsOf(source.fields);
-    const geometry = geometryOf(source.grid);
-    this.#eye.fit(geometry.edges);
-    this.painter.begin(welcome.groups, geometry, same);
+    this.#eye.fit(geometryOf(source.grid, this.camera.stretch).edges);
+    this.painter.begin(welcome.groups, source.grid, same);
     const before = this.#state.source;
     const isFirst = before === null;
     // Whoever was at a step of another source did not mean one of this simulation.

@@ -2,12 +2,10 @@ import type { GridInfo } from "../wire/index";
 
 export type Vec3 = readonly [number, number, number];
 
-/** Where the grid's box lies in the world: longest edge 1, centred (RENDERING, *World*). */
+/** Where the grid's box lies in the world, its axes stretched: longest edge 1, centred (RENDERING, *World*). */
 export interface Geometry {
   /** Edge lengths of the box, world units. */
   readonly edges: Vec3;
-  /** World units per physical unit. */
-  readonly scale: number;
   /** Smallest world distance between neighbouring samples, as far as [`MOST_STEPS`] allow: the unit of the sampling step. */
   readonly spacing: number;
   /** Per axis: sample coordinate = world * samplesPerWorld + sampleOffset. */
@@ -20,24 +18,36 @@ export interface Geometry {
 
 /** How far from the middle of the box a camera may look, along each axis: beyond that nothing is seen. */
 export const FARTHEST_TARGET = 4;
+/** How many times as long, or as short, an axis may be shown as it is. */
+export const MOST_STRETCH = 1e6;
 /** How near a camera may come to what it looks at. */
 export const NEAREST = 0.02;
 
 /** Sampling steps along the longest edge at most, where no axis has more samples (`Grid::MOST_STEPS` of the server). */
 const MOST_STEPS = 2 ** 18;
 
-export function geometryOf(grid: GridInfo): Geometry {
+/** No axis is shown longer than it is. */
+export const UNSTRETCHED: Vec3 = [1, 1, 1];
+
+/** Edges of the grid's box in its unit. */
+export function edgesOf(grid: GridInfo): Vec3 {
+  const intervals = (size: number) => (grid.centering === "cell" ? size : Math.max(1, size - 1));
+  return map3((axis) => intervals(grid.size[axis]) * grid.spacing[axis]);
+}
+
+/** That of a grid whose axes are shown so many times as long as they are. */
+export function geometryOf(grid: GridInfo, stretch: Vec3): Geometry {
   const cell = grid.centering === "cell";
-  const physical = map3((axis) => (cell ? grid.size[axis] : Math.max(1, grid.size[axis] - 1)) * grid.spacing[axis]);
-  const scale = 1 / Math.max(...physical);
-  const edges = map3((axis) => physical[axis] * scale);
-  const along = [0, 1, 2].filter((axis) => grid.size[axis] > 1).map((axis) => grid.spacing[axis] * scale);
-  const samplesPerWorld = map3((axis) => 1 / (grid.spacing[axis] * scale));
+  const physical = edgesOf(grid);
+  const longest = Math.max(...map3((axis) => physical[axis] * stretch[axis]));
+  const worldPerUnit = map3((axis) => stretch[axis] / longest);
+  const edges = map3((axis) => physical[axis] * worldPerUnit[axis]);
+  const along = [0, 1, 2].filter((axis) => grid.size[axis] > 1).map((axis) => grid.spacing[axis] * worldPerUnit[axis]);
+  const samplesPerWorld = map3((axis) => 1 / (grid.spacing[axis] * worldPerUnit[axis]));
   const first = cell ? -0.5 : 0;
   const physicalLo = map3((axis) => grid.origin[axis] + first * grid.spacing[axis]);
   return {
     edges,
-    scale,
     spacing: Math.max(along.length > 0 ? Math.min(...along) : 1, 1 / Math.max(MOST_STEPS, ...grid.size)),
     samplesPerWorld,
     sampleOffset: map3((axis) => (edges[axis] / 2) * samplesPerWorld[axis] + first),

@@ -9,6 +9,8 @@ export interface KeyCamera {
   readonly distance: number;
   readonly fov: number;
   readonly target: readonly [number, number, number];
+  /** How many times as long as it is each axis is shown, beside the others. */
+  readonly stretch: readonly [number, number, number];
 }
 
 /** A rectangle of texels of one slab or face, still compressed. */
@@ -57,10 +59,12 @@ export function parseSlabs(bytes: Uint8Array): SlabsMessage {
 export function readKeyCamera(cursor: Cursor): KeyCamera {
   const [azimuth, elevation, distance, fov] = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
   const target = [cursor.f32("key target"), cursor.f32("key target"), cursor.f32("key target")] as const;
-  if (![azimuth, elevation, distance, fov, ...target].every(Number.isFinite))
+  const stretch = [cursor.f32("key stretch"), cursor.f32("key stretch"), cursor.f32("key stretch")] as const;
+  if (![azimuth, elevation, distance, fov, ...target, ...stretch].every(Number.isFinite))
     cursor.fail("the key camera is not finite");
-  if (distance <= 0 || fov <= 0 || fov >= 180) cursor.fail("an impossible key camera");
-  return { azimuth, elevation, distance, fov, target };
+  if (distance <= 0 || fov <= 0 || fov >= 180 || stretch.some((times) => times <= 0))
+    cursor.fail("an impossible key camera");
+  return { azimuth, elevation, distance, fov, target, stretch };
 }
 
 /** The key view of a keyframe, and the number of tiles in this message. */

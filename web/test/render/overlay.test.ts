@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Edge } from "../../src/render/box-scene";
 import { homeCamera } from "../../src/render/camera";
 import { type Labels, Overlay } from "../../src/render/overlay";
-import { geometryOf, type TransferFunction, type Vec3 } from "../../src/volume/index";
+import { geometryOf, type TransferFunction, UNSTRETCHED, type Vec3 } from "../../src/volume/index";
 
 const grid = { size: [8, 8, 8], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" } as const;
 const transfer: TransferFunction = {
@@ -32,7 +32,7 @@ test("labels are drawn anew only where others are to be seen", () => {
   const { counts, element } = canvas();
   const overlay = new Overlay(element);
   const three = new PerspectiveCamera();
-  const geometry = geometryOf(grid);
+  const geometry = geometryOf(grid, UNSTRETCHED);
   const labels: Labels = { geometry, lengthUnit: "", camera: homeCamera(1), edges: [], legend: null, axes: false };
   const drawings = (next: Labels | null, ratio = 1) => {
     overlay.draw(next, three, ratio);
@@ -57,7 +57,7 @@ test("labels are drawn anew only where others are to be seen", () => {
 });
 
 /** The words of axes and legend on a picture of 390 x 420 pixels, and where they are. */
-function written(title: string, edges: readonly Edge[]) {
+function written(title: string, edges: readonly Edge[], stretch = UNSTRETCHED) {
   const written: { words: string; box: readonly [number, number, number, number] }[] = [];
   const state: Record<string, unknown> = {};
   const strokeText = (words: string, x: number, y: number) => {
@@ -74,8 +74,8 @@ function written(title: string, edges: readonly Edge[]) {
     },
   });
   const overlay = new Overlay({ width: 390, height: 420, getContext: () => context } as unknown as HTMLCanvasElement);
-  const geometry = geometryOf(grid);
-  const camera = homeCamera(390 / 420);
+  const geometry = geometryOf(grid, stretch);
+  const camera = homeCamera(390 / 420, undefined, stretch);
   const three = new PerspectiveCamera(camera.fov, 390 / 420, 0.01, 100);
   three.position.set(0, 0, 1.5);
   three.updateMatrixWorld();
@@ -100,6 +100,12 @@ test("on a phone no words run into others, and of a long title both ends are kep
   const names = words.map((one) => one.words);
   expect(names).toEqual(expect.arrayContaining(["x", "y", "z", "0", "1"]));
   expect(names.find((one) => one.startsWith("turbulent"))).toMatch(/^turbulent\u2026.* rate \[m\^2\/s\^3\]$/);
+});
+
+test("the name of an axis tells that it is shown longer than it is", () => {
+  const edges = [edge(0, [-0.25, -0.4, 0], [0.25, -0.4, 0]), edge(1, [-0.32, -0.4, 0], [-0.32, 0.5, 0])];
+  const names = written("u", edges, [1, 50, 1]).map(({ words }) => words);
+  expect(names).toEqual(expect.arrayContaining(["x", "y \u00d7 50"]));
 });
 
 test("a short axis, or one beside the legend, has two numbers, which do not run into each other", () => {

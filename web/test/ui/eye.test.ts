@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { homeCamera } from "../../src/render/index";
 import { Eye } from "../../src/ui/eye";
+import { UNSTRETCHED } from "../../src/volume/index";
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -9,6 +10,7 @@ test("the first view fits the picture and the box until it is moved, and again w
   let aspect = 1;
   const eye = new Eye(
     null,
+    UNSTRETCHED,
     () => aspect,
     () => undefined,
   );
@@ -31,6 +33,7 @@ test("the view of a link stays as it is", () => {
   const linked = { ...homeCamera(1), azimuth: 1 };
   const eye = new Eye(
     linked,
+    linked.stretch,
     () => 0.3,
     () => undefined,
   );
@@ -38,10 +41,31 @@ test("the view of a link stays as it is", () => {
   expect(eye.camera).toBe(linked);
 });
 
+test("where axes are stretched the first view fits the longer box, and another one looks at the same place of it", () => {
+  const eye = new Eye(
+    null,
+    [1, 1, 2],
+    () => 1,
+    () => undefined,
+  );
+  eye.fit([1, 1, 0.1]);
+  expect(eye.camera).toEqual(homeCamera(1, [1, 1, 0.1], [1, 1, 2]));
+  eye.stretch([1, 1, 10], [1, 1, 0.5]);
+  expect(eye.camera).toEqual(homeCamera(1, [1, 1, 0.5], [1, 1, 10]));
+  expect(eye.isMoving).toBe(false);
+  eye.pan(0.1, 0.1);
+  const { target } = eye.camera;
+  eye.stretch([1, 1, 20], [1, 1, 1]);
+  expect(eye.camera).toMatchObject({ stretch: [1, 1, 20], target: [target[0], target[1], 2 * target[2]] });
+  eye.goHome();
+  expect(eye.camera).toEqual(homeCamera(1, [1, 1, 1], [1, 1, 20]));
+});
+
 test("it moves until nothing has moved it for a while, and tells both", () => {
   const told: boolean[] = [];
   const eye: Eye = new Eye(
     null,
+    UNSTRETCHED,
     () => 1,
     () => told.push(eye.isMoving),
   );

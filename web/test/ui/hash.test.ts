@@ -14,7 +14,7 @@ const transfer = (name: ColourMapName): TransferFunction => ({
 });
 
 const state: LinkState = {
-  camera: { azimuth: 12.5, elevation: -40, distance: 2.25, fov: 30, target: [0.1, 0, -0.2] },
+  camera: { azimuth: 12.5, elevation: -40, distance: 2.25, fov: 30, target: [0.1, 0, -0.2], stretch: [1, 0.5, 40] },
   field: "pressure, static",
   step: 12,
   playing: true,
@@ -37,8 +37,13 @@ const state: LinkState = {
   ]),
 };
 
+/** What a link that says all of it is read as. */
+function asRead(said: LinkState) {
+  return { ...said, stretch: said.camera.stretch, unknown: [], unusable: [] };
+}
+
 test("a link restores the whole state", () => {
-  expect(readHash(writeHash(state))).toEqual({ ...state, unknown: [], unusable: [] });
+  expect(readHash(writeHash(state))).toEqual(asRead(state));
 });
 
 test("the logarithm of a field is named like any other", () => {
@@ -47,7 +52,7 @@ test("the logarithm of a field is named like any other", () => {
     field: "log10(mass fraction, OH)",
     others: new Map([["log10(T)", transfer("gray")]]),
   };
-  expect(readHash(writeHash(logarithmic))).toEqual({ ...logarithmic, unknown: [], unusable: [] });
+  expect(readHash(writeHash(logarithmic))).toEqual(asRead(logarithmic));
 });
 
 test("colours that are no known map are written as stops", () => {
@@ -67,7 +72,7 @@ test("colours that are no known map are written as stops", () => {
       ],
     },
   };
-  expect(readHash(writeHash(custom))).toEqual({ ...custom, unknown: [], unusable: [] });
+  expect(readHash(writeHash(custom))).toEqual(asRead(custom));
 });
 
 test("a damaged link falls back to the defaults, and what is damaged is known", () => {
@@ -76,6 +81,7 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
     camera: null,
+    stretch: [1, 1, 1],
     field: null,
     step: undefined,
     playing: false,
@@ -112,7 +118,7 @@ test("each part of a transfer function holds without the others", () => {
     ]),
   );
   const partial = { ...state, transfer: { range: [0, 10] as const }, others };
-  expect(readHash(writeHash(partial))).toEqual({ ...partial, unknown: [], unusable: [] });
+  expect(readHash(writeHash(partial))).toEqual(asRead(partial));
 });
 
 test("numbers with which nothing would be seen are told, and the default is taken", () => {
@@ -120,16 +126,23 @@ test("numbers with which nothing would be seen are told, and the default is take
     const { camera, unusable } = readHash(hash);
     return { camera, unusable };
   };
-  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] };
+  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1] };
   for (const at of ["1e300,0,0", "0,-4.1,0", "0,0,99"])
     expect(read(`#view=30,20,3,30&at=${at}`)).toEqual({ camera: home, unusable: [`at=${at}`] });
   for (const view of ["1e300,20,3,30", "30,20,1e-300,30", "30,20,1e300,30", "30,20,3,1e300", "30,90,3,30"])
     expect(read(`#view=${view}`)).toEqual({ camera: null, unusable: [`view=${view}`] });
   expect(read("#view=-360,-89,0.02,30&at=4,-4,0")).toEqual({
-    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0] },
+    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0], stretch: [1, 1, 1] },
     unusable: [],
   });
   expect(readHash("#step=1e300&by=1e300").unusable).toEqual(["step=1e300", "by=1e300"]);
+});
+
+test("how long axes are shown holds with a view and without one, within limits", () => {
+  expect(readHash("#view=30,20,3,30&stretch=1,1,30").camera?.stretch).toEqual([1, 1, 30]);
+  expect(readHash("#stretch=1,1,30")).toMatchObject({ camera: null, stretch: [1, 1, 30], unusable: [] });
+  for (const stretch of ["1,1", "1,1,0", "1,1,-2", "1e7,1,1", "a,1,1"])
+    expect(readHash(`#stretch=${stretch}`)).toMatchObject({ stretch: [1, 1, 1], unusable: [`stretch=${stretch}`] });
 });
 
 test("a range is taken if single precision has its bounds, in order", () => {

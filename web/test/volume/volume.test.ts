@@ -18,6 +18,7 @@ import {
   textureFromWorld,
   transferFromMessage,
   transferToMessage,
+  UNSTRETCHED,
 } from "../../src/volume/index";
 import { CELL_EDGE } from "../../src/volume/ranges";
 import { unpackCodes } from "../../src/volume/unpack";
@@ -34,7 +35,7 @@ const grid = { size: [11, 21, 5], spacing: [2, 0.5, 1], origin: [5, 0, -1], unit
 
 describe("geometry", () => {
   test("the longest edge is one and point samples reach the faces", () => {
-    const geometry = geometryOf(grid);
+    const geometry = geometryOf(grid, UNSTRETCHED);
     expect(geometry.edges).toEqual([1, 0.5, 0.2]);
     expect(-0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(0);
     expect(0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(10);
@@ -43,20 +44,30 @@ describe("geometry", () => {
 
   test("rays take as many steps as the server's through sheets, and through rows of many samples", () => {
     const sheet = { ...grid, size: [60, 60, 50], spacing: [90_000, 90_000, 0.02] } as const;
-    expect(geometryOf(sheet).spacing).toBe(2 ** -18);
+    expect(geometryOf(sheet, UNSTRETCHED).spacing).toBe(2 ** -18);
     const row = { ...grid, size: [2 ** 20, 2, 2], spacing: [1, 1, 1] } as const;
-    expect(geometryOf(row).spacing).toBe(1 / (2 ** 20 - 1));
+    expect(geometryOf(row, UNSTRETCHED).spacing).toBe(1 / (2 ** 20 - 1));
+  });
+
+  test("a stretched axis is one of a larger spacing but for where it lies", () => {
+    const long = { ...grid, spacing: [2, 0.5, 10] } as const;
+    const { physicalLo, physicalHi, ...shown } = geometryOf(grid, [1, 1, 10]);
+    expect(shown).toEqual((({ physicalLo, physicalHi, ...rest }) => rest)(geometryOf(long, UNSTRETCHED)));
+    expect([physicalLo, physicalHi]).toEqual([
+      [5, 0, -1],
+      [25, 10, 3],
+    ]);
   });
 
   test("sample i of level L sits at (i + 1/2) 2^L - 1/2", () => {
-    const geometry = geometryOf(grid);
+    const geometry = geometryOf(grid, UNSTRETCHED);
     const { scale, offset } = textureFromWorld(geometry, 1, [6, 11, 3]);
     const world = (1.5 * 2 - 0.5 - geometry.sampleOffset[0]) / geometry.samplesPerWorld[0];
     expect((world * scale[0] + offset[0]) * 6).toBeCloseTo(1.5);
   });
 
   test("cells lie half a cell inside the box", () => {
-    const geometry = geometryOf({ ...grid, centering: "cell" });
+    const geometry = geometryOf({ ...grid, centering: "cell" }, UNSTRETCHED);
     expect(geometry.physicalLo).toEqual([4, -0.25, -1.5]);
     expect(-0.5 * geometry.samplesPerWorld[0] + geometry.sampleOffset[0]).toBeCloseTo(-0.5);
   });

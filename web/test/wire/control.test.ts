@@ -130,7 +130,7 @@ test("a message of an unknown kind is skipped", () => {
 test("a view is its kind and JSON", () => {
   const view = {
     sequence: 17,
-    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] },
+    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1] },
     viewport: [1024, 768],
     field: 0,
     step: null,

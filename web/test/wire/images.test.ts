@@ -13,7 +13,7 @@ import { Bytes, rawFrame } from "./build";
 function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
   return new Bytes()
     .header(17)
-    .f32(30, 20, 3, 30, 0, 0, 0)
+    .f32(30, 20, 3, 30, 0, 0, 0, 1, 1, 30)
     .u16(128, 64)
     .u16(2, 1)
     .f32(0, 0, -1)
@@ -27,7 +27,14 @@ test("reads a keyframe and its tiles", () => {
   // Colours 10, 0; 1, 2; 5, 255; opacity codes 1000 and 998: differences 10 and -10, 1 and 1, 5 and -6; 1000 and -2.
   const frame = rawFrame([0, 20, 19, 2, 2, 10, 11, 0, 208, 3, 7, 0]);
   const parsed = parseSlabs(slabs(frame).done());
-  expect(parsed.camera).toEqual({ azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0] });
+  expect(parsed.camera).toEqual({
+    azimuth: 30,
+    elevation: 20,
+    distance: 3,
+    fov: 30,
+    target: [0, 0, 0],
+    stretch: [1, 1, 30],
+  });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
   expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
   const { colours, opacityCodes } = unpackSlabTile(parsed.tiles[0]);
@@ -62,7 +69,7 @@ test("an impossible key camera is refused", () => {
   new DataView(bytes.buffer).setFloat32(40, Number.NaN, true);
   expect(() => parseSlabs(bytes)).toThrow(/not finite/);
   const slanted = slabs(rawFrame(new Uint8Array(10))).done();
-  new DataView(slanted.buffer).setFloat32(64, 1, true);
+  new DataView(slanted.buffer).setFloat32(76, 1, true);
   expect(() => parseSlabs(slanted)).toThrow(/unit vector/);
 });
 

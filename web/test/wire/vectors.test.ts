@@ -263,10 +263,10 @@ test("scalar slabs too large to hold, with an impossible box or a tile past thei
     change(new DataView(copy.buffer));
     return () => parseScalarSlabs(copy);
   };
-  expect(changed((view) => view.setUint16(60, 65_535, true))).not.toThrow();
-  expect(changed((view) => [56, 58, 60].map((at) => view.setUint16(at, 65_535, true)))).toThrow(/more than/);
-  expect(changed((view) => view.setFloat32(84, Number.NaN, true))).toThrow(/impossible/);
-  expect(changed((view) => view.setFloat32(96, 9, true))).toThrow(/impossible/);
-  expect(changed((view) => view.setUint16(104, 4, true))).toThrow(/outside/);
-  expect(changed((view) => view.setUint16(112, 65, true))).toThrow(/1 to 64/);
+  expect(changed((view) => view.setUint16(72, 65_535, true))).not.toThrow();
+  expect(changed((view) => [68, 70, 72].map((at) => view.setUint16(at, 65_535, true)))).toThrow(/more than/);
+  expect(changed((view) => view.setFloat32(96, Number.NaN, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setFloat32(108, 9, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setUint16(116, 4, true))).toThrow(/outside/);
+  expect(changed((view) => view.setUint16(124, 65, true))).toThrow(/1 to 64/);
 });

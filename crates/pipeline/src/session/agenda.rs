@@ -212,6 +212,10 @@ fn keyframe_is_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     }
     let (was, is) = (&made_for.camera, &outlook.ahead);
     let is_close = matches!(form, Form::Segments { .. }) && !sees_all(made_for);
+    if was.stretch != is.stretch {
+        // It shows nothing of the box as it is shown now.
+        return true;
+    }
     let turned_deg = angle_between_deg(was, is);
     let [while_moving, at_rest] = if is_close { DUE_OF_CLOSE_SEGMENTS_DEG } else { outlook.due_deg };
     if outlook.view.moving {

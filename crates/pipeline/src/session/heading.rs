@@ -66,6 +66,7 @@ impl Heading {
             distance: (last.distance * zoom).min(Camera::MAX_DISTANCE),
             fov_deg: last.fov_deg,
             target: std::array::from_fn(|axis| last.target[axis] + shift(axis)),
+            stretch: last.stretch,
         })
     }
 }

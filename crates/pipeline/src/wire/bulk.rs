@@ -295,6 +295,7 @@ fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
     let angles = [camera.azimuth_deg, camera.elevation_deg, camera.distance, camera.fov_deg];
     push_f32s(bytes, &angles.map(|v| v as f32));
     push_f32s(bytes, &camera.target.map(|v| v as f32));
+    push_f32s(bytes, &camera.stretch.map(|v| v as f32));
 }
 
 fn push_u16s(bytes: &mut Vec<u8>, values: &[usize]) {

@@ -22,4 +22,4 @@ pub use to_page::{
 };
 
 /// Version of the view protocol spoken here.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;

@@ -130,7 +130,7 @@ fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderPro
         field: None,
         step: None,
         size: [180, 140],
-        camera: Camera { azimuth_deg: 130.0, elevation_deg: -25.0, ..Camera::default() },
+        camera: Camera { azimuth_deg: 130.0, elevation_deg: -25.0, stretch: [0.5, 1.0, 1.5], ..Camera::default() },
         transfer_function: Some(TransferFunction { range: None, points }),
         sample_step: 1.0,
         proxy,

@@ -10,8 +10,8 @@ use visapult_pipeline::StepKey;
 use visapult_pipeline::flow::{RunState, SteeringView};
 use visapult_pipeline::wire::{
     Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
-    MissingPart, Notice, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent, Steps, ToPage,
-    Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    MissingPart, Notice, PROTOCOL_VERSION, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent,
+    Steps, ToPage, Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 use visapult_publish::{Action, Logged, Parameter, ParameterKind};
 use visapult_render::{
@@ -93,7 +93,7 @@ fn bricks_of_5_8_and_16_bits() {
 
 #[test]
 fn slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let mut keyframe = make_slabs(&volume(), &key, &transfer_function, 1.0);
@@ -112,7 +112,8 @@ fn slabs() {
     let geometry = &keyframe.geometry;
     let meaning = json!({
         "header": header_meaning(),
-        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
+                   "stretch": [1.0, 1.0, 1.25]},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far, "tiles": tiles
     });
@@ -121,7 +122,7 @@ fn slabs() {
 
 #[test]
 fn scalar_slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let mut keyframe = make_scalar_slabs(&volume(), &key, ValueRange { lo: -3.0, hi: 3.5 });
     keyframe.tiles.retain(|tile| tile.face == 2);
@@ -136,7 +137,8 @@ fn scalar_slabs() {
     let geometry = &keyframe.geometry;
     let meaning = json!({
         "header": header_meaning(),
-        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
+                   "stretch": [1.0, 1.0, 1.25]},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far,
         "edges": keyframe.edges, "range": keyframe.range, "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
@@ -156,7 +158,7 @@ fn scalar_slabs() {
 
 #[test]
 fn segments() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
     let key = SegmentKey { camera, width: 70, height: 12, segments: 6 };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let range = ValueRange { lo: -3.0, hi: 3.5 };
@@ -173,7 +175,8 @@ fn segments() {
     let geometry = &keyframe.geometry;
     let meaning = json!({
         "header": header_meaning(),
-        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
+                   "stretch": [1.0, 1.0, 1.25]},
         "width": geometry.width, "height": geometry.height, "planes": geometry.planes,
         "near": geometry.near, "spacing": geometry.spacing, "edges": geometry.edges, "range": geometry.range,
         "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
@@ -224,7 +227,7 @@ fn still() {
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
     let welcome = Welcome {
-        protocol: 4,
+        protocol: PROTOCOL_VERSION,
         server: "visapult 0.1.0".to_owned(),
         session: "9f3c".to_owned(),
         groups: 2,
@@ -361,7 +364,8 @@ fn steering() {
 fn messages_from_the_page() {
     let meaning = json!({
         "sequence": 17,
-        "camera": {"azimuth": 30.5, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0]},
+        "camera": {"azimuth": 30.5, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
+                   "stretch": [1.0, 1.0, 1.25]},
         "viewport": [1024, 768], "field": 0, "step": null, "moving": false, "proxy": "auto",
         "transfer_function": {"range": [-1.0, 1.0], "points": [[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]]}
     });

@@ -16,9 +16,10 @@ const TILE_EDGE: usize = 32;
 /// Opacity at which a ray ends.
 pub(crate) const OPAQUE: f32 = 1.0 - 1.0 / 1024.0;
 
-/// A volume seen through a transfer function, ready to be cast from any side.
+/// A volume seen through a transfer function, ready to be cast.
 pub(crate) struct Caster<'a> {
     volume: &'a Volume,
+    camera: Camera,
     dt: f64,
     /// `None` where the volume has no finite value: nothing is visible.
     visible: Option<Visible>,
@@ -43,10 +44,15 @@ impl Visible {
 
 impl<'a> Caster<'a> {
     /// Prepares to cast rays with a sample every `sample_step` smallest spacings.
-    pub(crate) fn new(volume: &'a Volume, transfer_function: &TransferFunction, sample_step: f64) -> Self {
-        let dt = sample_step * volume.placement().step;
+    pub(crate) fn new(
+        volume: &'a Volume,
+        camera: &Camera,
+        transfer_function: &TransferFunction,
+        sample_step: f64,
+    ) -> Self {
+        let dt = sample_step * volume.placement(camera.stretch).step;
         let visible = Visible::new(volume, transfer_function, dt);
-        Self { volume, dt, visible, instruction_set: InstructionSet::best() }
+        Self { volume, camera: *camera, dt, visible, instruction_set: InstructionSet::best() }
     }
 
     /// The same, on another instruction set than the best.
@@ -56,8 +62,8 @@ impl<'a> Caster<'a> {
     }
 
     /// Casts one ray per pixel.
-    pub(crate) fn render(&self, camera: &Camera, width: usize, height: usize) -> Rendering {
-        let view = camera.view(width, height);
+    pub(crate) fn render(&self, width: usize, height: usize) -> Rendering {
+        let view = self.camera.view(width, height);
         self.render_run(&view, &front_to_back(self.volume, &view))
     }
 
@@ -92,13 +98,13 @@ pub(super) struct SceneBlock<'a> {
 
 /// All PEs, as they lie behind one another in `view`.
 pub(crate) fn front_to_back(volume: &Volume, view: &View) -> Vec<usize> {
-    volume.decomposition().front_to_back(RaySetup::new(view, volume.placement()).eye())
+    volume.decomposition().front_to_back(RaySetup::new(view, volume.frame()).eye())
 }
 
 impl<'a> Scene<'a> {
     /// The blocks of `run`, PEs from front to back; those that are not in the volume are left out.
     pub(super) fn new(volume: &'a Volume, visible: &'a Visible, view: &'a View, run: &[usize]) -> Self {
-        let setup = RaySetup::new(view, volume.placement());
+        let setup = RaySetup::new(view, volume.frame());
         let block = |pe: &usize| {
             let index = pe.checked_sub(volume.first()).filter(|index| *index < volume.blocks().len())?;
             let block = &volume.blocks()[index];

@@ -7,7 +7,7 @@ use visapult_volume::Box3;
 
 pub(crate) use super::lanes::LANES;
 use crate::camera::{View, dot, intersect_box};
-use crate::volume::Placement;
+use crate::volume::{Frame, Placement};
 
 /// Pixels along each edge of a packet.
 pub(crate) const PACKET_EDGE: usize = 4;
@@ -32,7 +32,7 @@ pub(crate) struct SampleRange {
 /// What stays the same for all packets of a view.
 pub(crate) struct RaySetup<'a> {
     view: &'a View,
-    placement: &'a Placement,
+    placement: Placement,
 }
 
 /// The part of one ray in the grid's box.
@@ -43,8 +43,9 @@ pub(crate) struct Chord {
 }
 
 impl<'a> RaySetup<'a> {
-    pub(crate) fn new(view: &'a View, placement: &'a Placement) -> Self {
-        Self { view, placement }
+    /// For samples in `frame`.
+    pub(crate) fn new(view: &'a View, frame: &Frame) -> Self {
+        Self { view, placement: frame.placement(view.stretch) }
     }
 
     /// Sample coordinates of the eye.
@@ -68,7 +69,7 @@ impl<'a> RaySetup<'a> {
     /// Sample coordinates at distance `t` from the eye.
     #[inline(always)]
     pub(crate) fn sample_at(&self, direction: [f64; 3], t: f64) -> [f64; 3] {
-        let Placement { scale, offset, .. } = self.placement;
+        let Placement { scale, offset, .. } = &self.placement;
         std::array::from_fn(|axis| (self.view.eye[axis] + t * direction[axis]) * scale[axis] + offset[axis])
     }
 

@@ -21,8 +21,8 @@ fn psnr(a: &Image, b: &Image) -> f64 {
 fn assert_like_reference(volume: &Volume, camera: &Camera, function: &TransferFunction, step: f64, floor: f64) {
     let expected = render_reference(volume, camera, function, 75, 50, step);
     for instruction_set in InstructionSet::available() {
-        let caster = Caster::new(volume, function, step).on(instruction_set);
-        let rendering = caster.render(camera, 75, 50);
+        let caster = Caster::new(volume, camera, function, step).on(instruction_set);
+        let rendering = caster.render(75, 50);
         let psnr = psnr(&rendering.image, &expected.image);
         assert!(psnr >= floor, "{psnr:.1} dB with {instruction_set:?}, {camera:?}");
     }
@@ -67,7 +67,7 @@ fn a_sheet_seen_from_its_edge_takes_a_bounded_number_of_samples() {
     let (size, spacing) = ([60, 60, 50], [90_000.0, 90_000.0, 0.02]);
     let volume = Volume::whole(Grid { spacing, ..Grid::of_size(size) }, values_of(size, ripples)).unwrap();
     let camera = Camera { azimuth_deg: 90.0, elevation_deg: 0.0, ..Camera::default() };
-    let rendering = Caster::new(&volume, &soft(), 1.0).render(&camera, 5, 5);
+    let rendering = Caster::new(&volume, &camera, &soft(), 1.0).render(5, 5);
     assert!((1..=2 * 5 * Grid::MOST_STEPS as u64).contains(&rendering.samples), "{} samples", rendering.samples);
     let psnr = psnr(&rendering.image, &render_reference(&volume, &camera, &soft(), 5, 5, 1.0).image);
     assert!(psnr >= 50.0, "{psnr:.1} dB");
@@ -81,7 +81,7 @@ fn rays_end_that_have_more_samples_than_single_precision_counts() {
     let points = vec![[0.5, 1.0, 1.0, 1.0, 0.0], [0.5, 1.0, 1.0, 1.0, 1.0]];
     let function = TransferFunction { range: Some([0.0, 1.0]), points };
     let camera = Camera { azimuth_deg: 90.0, elevation_deg: 0.0, ..Camera::default() };
-    let rendering = Caster::new(&volume, &function, 0.5_f64.powi(21)).render(&camera, 1, 1);
+    let rendering = Caster::new(&volume, &camera, &function, 0.5_f64.powi(21)).render(1, 1);
     assert!(rendering.image.rgba[0][3] > 0.99, "{:?}", rendering.image.rgba);
 }
 
@@ -111,7 +111,7 @@ fn sparse_fields_lose_nothing_to_skipping() {
     for camera in cameras() {
         assert_like_reference(&volume, &camera, &function, 1.0, 55.0);
         let full = render_reference(&volume, &camera, &function, 64, 64, 1.0);
-        let skipped = Caster::new(&volume, &function, 1.0).render(&camera, 64, 64);
+        let skipped = Caster::new(&volume, &camera, &function, 1.0).render(64, 64);
         assert!(skipped.samples * 4 < full.samples, "{} of {}", skipped.samples, full.samples);
     }
 }
@@ -123,7 +123,7 @@ fn nothing_visible_gives_a_transparent_image() {
     let ripples = Volume::whole(Grid::of_size(size), values_of(size, ripples)).unwrap();
     let missing = Volume::whole(Grid::of_size(size), vec![f32::INFINITY; 512]).unwrap();
     for (volume, function) in [(&ripples, &clear), (&missing, &soft())] {
-        let rendering = Caster::new(volume, function, 1.0).render(&Camera::default(), 20, 10);
+        let rendering = Caster::new(volume, &Camera::default(), function, 1.0).render(20, 10);
         assert_eq!(rendering.image, Image::transparent(20, 10));
         assert_eq!(rendering.samples, 0);
     }
@@ -144,10 +144,10 @@ fn any_number_of_blocks_gives_the_image_of_one() {
     let whole = split(&values, size, 1);
     for camera in cameras() {
         for function in [soft(), shells()] {
-            let expected = Caster::new(&whole, &function, 1.0).render(&camera, 90, 70);
+            let expected = Caster::new(&whole, &camera, &function, 1.0).render(90, 70);
             for count in [2, 8, 27] {
                 let parts = split(&values, size, count);
-                let rendering = Caster::new(&parts, &function, 1.0).render(&camera, 90, 70);
+                let rendering = Caster::new(&parts, &camera, &function, 1.0).render(90, 70);
                 let psnr = psnr(&rendering.image, &expected.image);
                 assert!(psnr >= 60.0, "{psnr:.1} dB with {count} blocks, {camera:?}");
             }

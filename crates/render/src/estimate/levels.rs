@@ -69,9 +69,9 @@ struct Part<'a> {
 
 impl<'a> Level<'a> {
     /// The field itself.
-    pub(super) fn exact(volume: &'a Volume) -> Self {
+    pub(super) fn exact(subject: &Subject<'a>) -> Self {
         let part = |block: &'a Block| Part::new(block.owned, block.stored, &block.values);
-        Self::new(volume, 0, volume.blocks().iter().map(part).collect())
+        Self::new(subject, 0, subject.volume.blocks().iter().map(part).collect())
     }
 
     /// The finest level, without what is not `visible`: it counts as missing.
@@ -95,12 +95,13 @@ impl<'a> Level<'a> {
             let codes = bounds.bricks(BOX_SIZE).map(codes_of).collect();
             Part { codes, across, kept, ..Part::new(bounds, stored, values) }
         };
-        Self::new(volume, level, blocks.map(part).collect())
+        Self::new(subject, level, blocks.map(part).collect())
     }
 
-    fn new(volume: &Volume, level: u32, parts: Vec<Part<'a>>) -> Self {
-        let Placement { scale, offset, .. } = Placement::of_level(volume.grid(), level);
-        let size = visapult_volume::coarsened_size(volume.grid().size, level);
+    fn new(subject: &Subject<'_>, level: u32, parts: Vec<Part<'a>>) -> Self {
+        let grid = subject.volume.grid();
+        let Placement { scale, offset, .. } = Placement::of_level(grid, level, subject.key.stretch);
+        let size = visapult_volume::coarsened_size(grid.size, level);
         Self { scale, offset, size, next: size.map(|n| usize::from(n > 1)), parts }
     }
 

@@ -214,7 +214,7 @@ struct Probe<'a> {
 impl<'a> Probe<'a> {
     /// `None` where the volume has no finite value.
     fn new(subject: &Subject<'a>, views: &[Camera]) -> Option<Self> {
-        let edges = subject.volume.placement().edges;
+        let edges = subject.volume.placement(subject.key.stretch).edges;
         let views: Vec<View> = views.iter().map(|view| rays_of_box(view, edges, subject.aspect, PROBE_EDGE)).collect();
         let truths = std::iter::repeat_with(OnceLock::new).take(views.len() * RAYS * (1 + FURTHER)).collect();
         Some(Self { base: Base::new(subject)?, views, truths })

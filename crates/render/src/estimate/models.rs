@@ -11,7 +11,8 @@ use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
 use crate::scalar_slabs::{Faces, Quantiser, ScalarKeyframe, VALUE_CODES, reached};
 use crate::slabs::{Layers, samples_per_slab, visible_depths};
-use crate::{SlabGeometry, View, Volume};
+use crate::volume::Placement;
+use crate::{SlabGeometry, View};
 
 /// Samples of a ray that are read before any is composited: reading one need not wait for another.
 const AHEAD: usize = 16;
@@ -48,11 +49,11 @@ impl<'a> Base<'a> {
     pub(super) fn new(subject: &Subject<'a>) -> Option<Self> {
         let (volume, function) = (subject.volume, subject.transfer_function);
         let range = function.resolved_range(volume.range())?;
-        let step = volume.placement().step;
+        let step = volume.placement(subject.key.stretch).step;
         let table = |sample_step: f64| Arc::new(Table::new(function, range, sample_step * step));
         let (finer, table) = rayon::join(|| table(TRUE_STEP), || table(1.0));
         let visible = Visible::new(&table, volume);
-        let exact = Marched::new(volume, finer, TRUE_STEP, Level::exact(volume).shown_by(&visible, volume));
+        let exact = Marched::new(subject, finer, TRUE_STEP, Level::exact(subject).shown_by(&visible, volume));
         Some(Self { exact, range, table, visible, depths: OnceLock::new() })
     }
 }
@@ -63,7 +64,7 @@ impl<'a> Model<'a> {
             Form::Bricks { level, bits } => {
                 let kept = Level::of_bricks(subject, level, bits);
                 let kept = if level == 0 { kept.shown_by(&base.visible, subject.volume) } else { kept };
-                Self::Bricks(Marched::new(subject.volume, Arc::clone(&base.table), 1.0, kept))
+                Self::Bricks(Marched::new(subject, Arc::clone(&base.table), 1.0, kept))
             }
             Form::Slabs { .. } => LayerModel::new(subject, form, base).map_or(Self::Nothing, Self::Layers),
             Form::ScalarSlabs { .. } => FaceModel::new(subject, form, base.range).map_or(Self::Nothing, Self::Faces),
@@ -103,9 +104,9 @@ pub(super) struct Marched<'a> {
 
 impl<'a> Marched<'a> {
     /// Samples lie `sample_step` of the finest level's smallest distances apart, as `table` is for.
-    fn new(volume: &Volume, table: Arc<Table>, sample_step: f64, level: Level<'a>) -> Self {
-        let dt = sample_step * volume.placement().step;
-        Self { level, table, dt, edges: volume.placement().edges }
+    fn new(subject: &Subject<'_>, table: Arc<Table>, sample_step: f64, level: Level<'a>) -> Self {
+        let Placement { edges, step, .. } = subject.volume.placement(subject.key.stretch);
+        Self { level, table, dt: sample_step * step, edges }
     }
 
     /// Associated colour of a ray.
@@ -160,13 +161,14 @@ impl<'a> LayerModel<'a> {
         let (volume, function, key) = (subject.volume, subject.transfer_function, subject.key_view(form)?);
         // Slabs of one key view span the same, however many they are.
         let depths = (*base.depths.get_or_init(|| visible_depths(volume, &key, function)))?;
-        let mut geometry: SlabGeometry = key.geometry(volume.placement().edges);
+        let edges = volume.placement(key.camera.stretch).edges;
+        let mut geometry: SlabGeometry = key.geometry(edges);
         geometry.narrow(depths);
-        let samples = samples_per_slab(volume, &geometry, 1.0);
+        let samples = samples_per_slab(volume, &key, &geometry, 1.0);
         let table = Table::new(function, base.range, geometry.thickness() / samples as f64);
         let layers = Layers { key: key.view(), geometry };
-        let level = Level::exact(volume).shown_by(&base.visible, volume);
-        Some(Self { layers, level, table, samples, edges: volume.placement().edges })
+        let level = Level::exact(subject).shown_by(&base.visible, volume);
+        Some(Self { layers, level, table, samples, edges })
     }
 
     /// Associated colour of a layer at a place in texels, mixed from the four around; `None` where it is empty.
@@ -254,13 +256,13 @@ impl<'a> FaceModel<'a> {
     /// `None` of what is no scalar slabs.
     fn new(subject: &Subject<'a>, form: Form, range: [f32; 2]) -> Option<Self> {
         let (volume, key) = (subject.volume, subject.key_view(form)?);
-        let edges = volume.placement().edges;
+        let edges = volume.placement(key.camera.stretch).edges;
         let kept = ScalarKeyframe::values_kept(volume.range(), subject.transfer_function.range);
         let geometry = key.geometry(edges).in_front_of_the_eye();
         Some(Self {
             reached: reached(volume, &key.view(), &geometry),
             faces: Faces { key: key.view(), geometry, edges },
-            level: Level::exact(volume),
+            level: Level::exact(subject),
             integrals: Integrals::new(subject.transfer_function, range),
             quantiser: Quantiser::new([kept.lo, kept.hi]),
             kept: [kept.lo, kept.hi, (kept.hi - kept.lo) / f32::from(VALUE_CODES - 1)],

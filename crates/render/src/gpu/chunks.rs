@@ -10,7 +10,7 @@ use super::device::{Gpu, GpuError};
 use super::visible::Shown;
 use crate::cpu::rays::RaySetup;
 use crate::macrocells::Macrocells;
-use crate::volume::Placement;
+use crate::volume::Frame;
 use crate::{View, Volume};
 
 /// Rays of a group of threads along each axis.
@@ -21,7 +21,7 @@ const NOWHERE: f32 = 1e30;
 /// A volume that a graphics processor has in its memory. It does not change with the volume that it was made of.
 pub struct GpuVolume {
     pub(super) gpu: Gpu,
-    pub(super) placement: Placement,
+    pub(super) frame: Frame,
     pub(super) range: Option<ValueRange>,
     /// Largest buffer that is made for it.
     pub(super) most_bytes: u64,
@@ -90,7 +90,7 @@ impl Gpu {
         };
         Ok(GpuVolume {
             gpu: self.clone(),
-            placement: *volume.placement(),
+            frame: volume.frame().clone(),
             range: volume.range(),
             most_bytes,
             decomposition: volume.decomposition().clone(),
@@ -193,7 +193,7 @@ impl GpuVolume {
 
     /// The chunks as they lie behind one another in `view`.
     pub(super) fn front_to_back(&self, view: &View) -> Vec<&Chunk> {
-        let eye = RaySetup::new(view, &self.placement).eye();
+        let eye = RaySetup::new(view, &self.frame).eye();
         let nearest_first = |pe: usize| {
             let mut chunks: Vec<&Chunk> = self.chunks[pe].iter().collect();
             let [lo, hi] = [0, 1].map(|end| move |chunk: &Chunk| chunk.owned_z[end]);

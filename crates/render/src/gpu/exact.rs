@@ -27,7 +27,7 @@ impl GpuVolume {
         height: usize,
         sample_step: f64,
     ) -> Result<Rendering, GpuError> {
-        let dt = sample_step * self.placement.step;
+        let dt = sample_step * self.frame.placement(camera.stretch).step;
         let view = camera.view(width, height);
         let mut image = Image { width, height, rgba: Vec::with_capacity(width * height) };
         let mut samples = 0;
@@ -52,13 +52,13 @@ impl GpuVolume {
         [first, rows]: [usize; 2],
         rgba: &mut Vec<[f32; 4]>,
     ) -> Result<u64, GpuError> {
-        let size = [view.width, rows];
+        let (size, placement) = ([view.width, rows], self.frame.placement(view.stretch));
         let rays = RaysTold {
             distance: dt as f32,
             lowest: shown.index_map[0],
             per_value: shown.index_map[1],
             opaque: OPAQUE,
-            ..RaysTold::new(view, self.near(view), self.placement.edges, &self.placement, [0, first], size)
+            ..RaysTold::new(view, near_of(view, placement.edges), placement.edges, &placement, [0, first], size)
         };
         let gpu = &self.gpu;
         let rays = gpu.told(&rays);
@@ -76,10 +76,10 @@ impl GpuVolume {
             bytemuck::cast_slice::<u8, u32>(fetched[1]).iter().map(|&row| u64::from(row)).sum()
         })
     }
+}
 
-    /// Depth of the nearest corner of the box; 0 where the eye lies in it or it lies behind.
-    fn near(&self, view: &View) -> f64 {
-        let reach: f64 = (0..3).map(|axis| self.placement.edges[axis] / 2.0 * view.forward[axis].abs()).sum();
-        (-dot(view.eye, view.forward) - reach).max(0.0)
-    }
+/// Depth of the nearest corner of the box of these edges; 0 where the eye lies in it or it lies behind.
+fn near_of(view: &View, edges: [f64; 3]) -> f64 {
+    let reach: f64 = (0..3).map(|axis| edges[axis] / 2.0 * view.forward[axis].abs()).sum();
+    (-dot(view.eye, view.forward) - reach).max(0.0)
 }

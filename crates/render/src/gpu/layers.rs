@@ -140,7 +140,8 @@ impl GpuVolume {
 impl Layers<'_> {
     /// Casts the rays of `part`; gives the number of samples taken, too.
     fn cast(&self, part: &Part) -> Result<(Cast, u64), GpuError> {
-        let Self { volume: GpuVolume { gpu, placement, .. }, view, planes, shown } = self;
+        let Self { volume: GpuVolume { gpu, frame, .. }, view, planes, shown } = self;
+        let placement = frame.placement(view.stretch);
         let TilePlace { lo, size } = part.whole;
         let rays = gpu.told(&RaysTold {
             distance: planes.sample_length() as f32,
@@ -148,7 +149,7 @@ impl Layers<'_> {
             per_slab: planes.samples as u32,
             lowest: shown.index_map[0],
             per_value: shown.index_map[1],
-            ..RaysTold::new(view, planes.near, placement.edges, placement, lo, size)
+            ..RaysTold::new(view, planes.near, placement.edges, &placement, lo, size)
         });
         let (told, places) = (gpu.told(&size.map(|n| n as u32)), gpu.filled(&part.places_told())?);
         let mut encoder = gpu.encoder();

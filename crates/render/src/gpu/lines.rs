@@ -86,7 +86,7 @@ impl GpuVolume {
             distance: planes.spacing as f32,
             count: planes.count as f32,
             distances: distances.map(|n| n as u32),
-            ..RaysTold::new(view, planes.near, planes.edges, &self.placement, place.lo, place.size)
+            ..RaysTold::new(view, planes.near, planes.edges, &self.frame.placement(view.stretch), place.lo, place.size)
         });
         let bytes = 4 * (count * planes.count) as u64;
         let found = self.gpu.lend(bytes);

@@ -70,7 +70,7 @@ impl ScalarKeyframe {
         Self {
             camera: key.camera,
             geometry: geometry_of(volume, key),
-            edges: volume.placement().edges.map(|edge| edge as f32),
+            edges: volume.placement(key.camera.stretch).edges.map(|edge| edge as f32),
             range: [range.lo, range.hi],
             tiles,
         }
@@ -85,7 +85,7 @@ impl ScalarKeyframe {
 /// The view of `camera` with slabs and rays about as dense as the grid's samples at the middle of the box, within limits.
 pub fn fitted_key(volume: &Volume, camera: Camera) -> KeyView {
     let key = KeyView::new(camera);
-    let placement = volume.placement();
+    let placement = volume.placement(camera.stretch);
     let whole = key.geometry(placement.edges);
     let depth = f64::from(whole.far) - f64::from(whole.near);
     let slabs = (depth / (SAMPLES_PER_SLAB * placement.step * SLAB_PARTS)).ceil() * SLAB_PARTS;
@@ -155,7 +155,7 @@ impl<'a> FaceMaker<'a> {
 }
 
 fn geometry_of(volume: &Volume, key: &KeyView) -> SlabGeometry {
-    key.geometry(volume.placement().edges).in_front_of_the_eye()
+    key.geometry(volume.placement(key.camera.stretch).edges).in_front_of_the_eye()
 }
 
 fn places_of(geometry: &SlabGeometry) -> Vec<TilePlace> {

@@ -33,7 +33,7 @@ pub(super) struct FaceSampler<'a> {
 pub(crate) fn reached(volume: &Volume, view: &View, geometry: &SlabGeometry) -> [f64; 3] {
     let texel = 2.0 * view.half_height / view.height.max(1) as f64 * f64::from(geometry.far);
     let margin = 2.0 * (REACH * geometry.thickness() + texel);
-    volume.placement().edges.map(|edge| edge + margin)
+    volume.placement(view.stretch).edges.map(|edge| edge + margin)
 }
 
 /// The sample at a place or the last before it along each axis; beyond the grid, of its outermost ones.
@@ -52,7 +52,7 @@ impl<'a> FaceSampler<'a> {
         let [width, height] = place.size;
         out.clear();
         out.resize(width * height * self.geometry.face_count(), NEEDLESS);
-        let setup = RaySetup::new(&self.view, self.volume.placement());
+        let setup = RaySetup::new(&self.view, self.volume.frame());
         let bounds = self.volume.grid().bounds();
         for y in (0..height).step_by(PACKET_EDGE) {
             for x in (0..width).step_by(PACKET_EDGE) {
@@ -100,7 +100,7 @@ impl<'a> FaceSampler<'a> {
         let [width, height] = place.size;
         out.clear();
         out.resize(found.len(), NEEDLESS);
-        let setup = RaySetup::new(&self.view, self.volume.placement());
+        let setup = RaySetup::new(&self.view, self.volume.frame());
         for y in (0..height).step_by(PACKET_EDGE) {
             for x in (0..width).step_by(PACKET_EDGE) {
                 let rays = self.packet(&setup, place, [x, y]);

@@ -44,7 +44,7 @@ impl SegmentKey {
     /// A square of as many rays as tell the samples of `volume` apart, of at most [`Self::SEGMENTS`].
     pub fn new(volume: &Volume, camera: Camera) -> Self {
         let height = 2.0 * (camera.fov_deg.to_radians() / 2.0).tan() * camera.distance;
-        let rays = height / (RAY_DISTANCE * volume.placement().step);
+        let rays = height / (RAY_DISTANCE * volume.placement(camera.stretch).step);
         let edge = rays.ceil().clamp(FEWEST_RAYS, MOST_RAYS) as u16;
         Self { camera, width: edge, height: edge, segments: Self::SEGMENTS }
     }
@@ -84,7 +84,7 @@ pub(crate) struct RayPlanes {
 impl SegmentGeometry {
     /// Planes a sample's distance apart, or as dense as may be, through all of the box that lies in front of the eye.
     pub(super) fn new(volume: &Volume, key: &SegmentKey, range: ValueRange) -> Self {
-        let (view, placement) = (key.view(), volume.placement());
+        let (view, placement) = (key.view(), volume.placement(key.camera.stretch));
         let reach: f64 = (0..3).map(|a| placement.edges[a] / 2.0 * view.forward[a].abs()).sum();
         let center = -dot(view.eye, view.forward);
         let spacing = placement.step.max(dot(placement.edges, placement.edges).sqrt() / MOST_PLANES);

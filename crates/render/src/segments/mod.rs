@@ -73,7 +73,7 @@ pub fn make_segments(
     range: ValueRange,
 ) -> SegmentKeyframe {
     let maker = SegmentMaker::new(volume, key, transfer_function, range);
-    let sampler = Sampler::new(volume);
+    let sampler = Sampler::new(volume, key.camera.stretch);
     let follow = |strip: TilePlace| maker.follow(&strip, |_, on, values| sampler.line(on, values));
     let strips = maker.strips().into_par_iter().with_max_len(1).map(follow).collect();
     maker.keyframe(strips)

@@ -15,8 +15,8 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(volume: &'a Volume) -> Self {
-        Self { placement: *volume.placement(), bounds: volume.grid().bounds(), blocks: volume.blocks() }
+    pub(super) fn new(volume: &'a Volume, stretch: [f64; 3]) -> Self {
+        Self { placement: volume.placement(stretch), bounds: volume.grid().bounds(), blocks: volume.blocks() }
     }
 
     /// Appends the values at `start + i step` in world units, for `i` in `0..count`; beyond the box's faces they hold.

@@ -26,7 +26,7 @@ impl<'a> SparseSegments<'a> {
     pub(crate) fn new(volume: &'a Volume, key: &'a SegmentKey, function: &TransferFunction, range: ValueRange) -> Self {
         let maker = SegmentMaker::new(volume, key, function, range);
         let integrals = maker.geometry.integrals(function);
-        Self { maker, sampler: Sampler::new(volume), integrals, view: key.view() }
+        Self { maker, sampler: Sampler::new(volume, key.camera.stretch), integrals, view: key.view() }
     }
 
     /// Gives, place after place in pixels of the key view, the associated colour that shows there, and the bytes of a ray.

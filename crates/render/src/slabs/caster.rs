@@ -23,8 +23,8 @@ pub struct SlabCaster<'a> {
 }
 
 /// Samples that each slab gets where they should lie `sample_step` apart.
-pub(crate) fn samples_per_slab(volume: &Volume, geometry: &SlabGeometry, sample_step: f64) -> usize {
-    let wanted = geometry.thickness() / (sample_step * volume.placement().step);
+pub(crate) fn samples_per_slab(volume: &Volume, key: &KeyView, geometry: &SlabGeometry, sample_step: f64) -> usize {
+    let wanted = geometry.thickness() / (sample_step * volume.placement(key.camera.stretch).step);
     ((wanted / STRETCH).ceil() as usize).max(1)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn planes_of(
         near: f64::from(geometry.near),
         far: f64::from(geometry.far),
         count: usize::from(geometry.slabs),
-        samples: samples_per_slab(volume, &geometry, sample_step),
+        samples: samples_per_slab(volume, key, &geometry, sample_step),
     };
     (geometry, planes)
 }
@@ -156,7 +156,7 @@ pub fn owners_by_place(volume: &Volume, key: &KeyView, owner: impl Fn(usize) -> 
 
 /// Least and largest pixel position of a PE's box in the key view, and a pixel around; everything where the eye lies in it or beside.
 fn seen_of(volume: &Volume, key: &KeyView, owned: &Box3) -> [[f64; 2]; 2] {
-    let (placement, view) = (volume.placement(), key.view());
+    let (placement, view) = (volume.placement(key.camera.stretch), key.view());
     let faces: [[f64; 2]; 3] = std::array::from_fn(|axis| {
         let world = |sample: usize| (sample as f64 - placement.offset[axis]) / placement.scale[axis];
         let half = placement.edges[axis] / 2.0;

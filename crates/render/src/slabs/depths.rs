@@ -7,13 +7,15 @@ use crate::camera::dot;
 use crate::cpu::table::Table;
 use crate::macrocells::Macrocells;
 use crate::transfer_function::REFERENCE_LENGTH;
+use crate::volume::Placement;
 use crate::{TransferFunction, Volume};
 
-/// Least and largest distance from `eye` along `normal` of the cells that `transfer_function` shows; `None` where it shows nothing.
+/// Least and largest distance from `eye` along `normal` of the cells, placed so, that `transfer_function` shows; `None` where it shows nothing.
 ///
 /// Cells are those between neighbouring samples: how the volume is split into blocks makes no difference.
 pub(super) fn visible_depths(
     volume: &Volume,
+    placement: &Placement,
     transfer_function: &TransferFunction,
     eye: [f64; 3],
     normal: [f64; 3],
@@ -22,7 +24,7 @@ pub(super) fn visible_depths(
     let table = Table::new(transfer_function, range, REFERENCE_LENGTH);
     let at_eye = dot(eye, normal);
     let of_block = |(block, cells): (&Block, &Macrocells)| {
-        let shown = Shown::new(volume, block, cells, &table);
+        let shown = Shown::new(volume, placement, block, cells, &table);
         Some([shown.least(normal)? - at_eye, -shown.least(normal.map(|c| -c))? - at_eye])
     };
     let of_blocks = volume.blocks().iter().zip(volume.macrocells()).filter_map(of_block);
@@ -39,8 +41,8 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(volume: &Volume, block: &'a Block, cells: &'a Macrocells, table: &'a Table) -> Self {
-        Self { block, cells, table, positions: [0, 1, 2].map(|axis| positions(volume, block, axis)) }
+    fn new(volume: &Volume, placement: &Placement, block: &'a Block, cells: &'a Macrocells, table: &'a Table) -> Self {
+        Self { block, cells, table, positions: [0, 1, 2].map(|axis| positions(volume, placement, block, axis)) }
     }
 
     /// The least position along `normal` of a visible cell.
@@ -119,8 +121,7 @@ fn cells_of([x, y, z]: &[[usize; 2]; 3]) -> impl Iterator<Item = [[usize; 2]; 3]
 }
 
 /// World positions of a block's samples along an axis; two where there is one, for then it fills the box.
-fn positions(volume: &Volume, block: &Block, axis: usize) -> Vec<f64> {
-    let placement = volume.placement();
+fn positions(volume: &Volume, placement: &Placement, block: &Block, axis: usize) -> Vec<f64> {
     let half = placement.edges[axis] / 2.0;
     let (first, count, last) = (block.stored.lo[axis], block.stored.size()[axis], volume.grid().size[axis] - 1);
     let world = |i: usize| match first + i {
@@ -144,11 +145,12 @@ mod tests {
         let volume = Volume::whole(Grid::of_size([edge; 3]), values).unwrap();
         let points = vec![[0.0, 1.0, 1.0, 1.0, 0.0], [0.2, 1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]];
         let function = TransferFunction { range: None, points };
-        let [near, far] = visible_depths(&volume, &function, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]).unwrap();
+        let placement = volume.placement([1.0; 3]);
+        let [near, far] = visible_depths(&volume, &placement, &function, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]).unwrap();
         let cell = Macrocells::EDGE as f64 / 32.0;
         assert!(near <= 3.0 && 3.0 - near <= 2.0 * cell && far >= 3.0 && far - 3.0 <= 2.0 * cell);
         let clear = TransferFunction { range: None, points: vec![[0.0; 5]] };
-        assert_eq!(visible_depths(&volume, &clear, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]), None);
+        assert_eq!(visible_depths(&volume, &placement, &clear, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]), None);
     }
 
     #[test]
@@ -164,7 +166,8 @@ mod tests {
             let grid = Grid::of_size([edge; 3]);
             let split = visapult_volume::Decomposition::new(grid.size, pes, 1).unwrap();
             let volume = Volume::new(grid, split, crate::testing::blocks_of(&values, [edge; 3], pes, 1)).unwrap();
-            visible_depths(&volume, &function, [1.0, 2.0, 3.0], [-0.27, -0.53, -0.8]).unwrap()
+            visible_depths(&volume, &volume.placement([1.0; 3]), &function, [1.0, 2.0, 3.0], [-0.27, -0.53, -0.8])
+                .unwrap()
         };
         let one = depths(1);
         for pes in [2, 8, 27] {
@@ -176,10 +179,11 @@ mod tests {
     fn what_is_visible_everywhere_fills_the_box() {
         let volume = Volume::whole(Grid::of_size([10, 1, 7]), vec![1.0; 70]).unwrap();
         let white = TransferFunction { range: Some([0.0, 2.0]), points: vec![[0.0, 1.0, 1.0, 1.0, 1.0]] };
-        let half = volume.placement().edges.map(|edge| edge / 2.0);
+        let placement = volume.placement([1.0; 3]);
+        let half = placement.edges.map(|edge| edge / 2.0);
         for (axis, half) in half.into_iter().enumerate() {
             let normal = [0, 1, 2].map(|a| if a == axis { 1.0 } else { 0.0 });
-            let depths = visible_depths(&volume, &white, [0.0; 3], normal);
+            let depths = visible_depths(&volume, &placement, &white, [0.0; 3], normal);
             assert_eq!(depths, Some([-half, half]));
         }
     }

@@ -67,13 +67,14 @@ pub fn make_slabs(
 
 /// Least and largest distance from the key eye, along the slabs' normal, of what there is to see in the blocks; `None` where nothing is.
 pub fn visible_depths(volume: &Volume, key: &KeyView, transfer_function: &TransferFunction) -> Option<[f64; 2]> {
-    let normal = key.geometry(volume.placement().edges).normal.map(f64::from);
-    depths::visible_depths(volume, transfer_function, key.camera.eye(), normal)
+    let placement = volume.placement(key.camera.stretch);
+    let normal = key.geometry(placement.edges).normal.map(f64::from);
+    depths::visible_depths(volume, &placement, transfer_function, key.camera.eye(), normal)
 }
 
 /// Where the slabs of what is visible between two depths lie; of the whole box where nothing is.
 fn narrowed(volume: &Volume, key: &KeyView, depths: Option<[f64; 2]>) -> SlabGeometry {
-    let mut geometry = key.geometry(volume.placement().edges);
+    let mut geometry = key.geometry(volume.placement(key.camera.stretch).edges);
     depths.into_iter().for_each(|depths| geometry.narrow(depths));
     geometry
 }

@@ -63,8 +63,8 @@ pub(crate) fn shells() -> TransferFunction {
     TransferFunction { range: None, points }
 }
 
-/// From several sides, the fourth from inside.
-pub(crate) fn cameras() -> [Camera; 5] {
+/// From several sides, the fourth from inside; the last sees axes of other lengths.
+pub(crate) fn cameras() -> [Camera; 6] {
     let camera = Camera::default();
     [
         camera,
@@ -72,5 +72,6 @@ pub(crate) fn cameras() -> [Camera; 5] {
         Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
         Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
         Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
+        Camera { azimuth_deg: 75.0, stretch: [0.5, 1.0, 2.0], ..camera },
     ]
 }

@@ -233,6 +233,19 @@ fn keyframes_follow_the_camera_sparingly_while_it_moves() {
 }
 
 #[test]
+fn axes_of_other_lengths_need_other_keyframes_of_every_kind() {
+    for form in [Form::Slabs { slabs: 64 }, Form::ScalarSlabs { slabs: 64 }, Form::Segments { segments: 64 }] {
+        let mut scene = of(form);
+        let progress = made(&scene, form);
+        assert_eq!(scene.next(&progress), Work::Still);
+        scene.view.camera.stretch = [1.0, 1.0, 10.0];
+        assert_eq!(scene.next(&progress), Work::Keyframe(scene.view.camera, form));
+        scene.view.moving = true;
+        assert_eq!(scene.next(&progress), Work::Keyframe(scene.view.camera, form));
+    }
+}
+
+#[test]
 fn a_keyframe_that_holds_for_wide_turns_is_not_made_anew_within_them() {
     let mut scene = Scene { due_deg: [40.0, 25.0], ..of(SCALAR) };
     let made = made(&scene, SCALAR);

@@ -1,0 +1,115 @@
+import { edgesOf, MOST_STRETCH, UNSTRETCHED, type Vec3 } from "../volume/index";
+import type { GridInfo } from "../wire/index";
+import { el, setText } from "./dom";
+import { exact } from "./link-transfer";
+import { noNumberWords, numberOf } from "./numbers";
+
+/** An axis that is shorter than the longest by more than this is looked into when it is shown longer. */
+const THIN = 4;
+const PROBLEM = "stretch-problem";
+const AXES = ["x", "y", "z"] as const;
+
+/** How many times as long as it is each axis is shown: of boxes that are thin, and of those that are shown so. */
+export class StretchRow {
+  readonly element: HTMLElement;
+  readonly #stretch: (times: Vec3) => void;
+  readonly #boxes = AXES.map((axis) => times(axis));
+  readonly #fit = el("button", { type: "button" });
+  readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
+  #shown: Vec3 = UNSTRETCHED;
+  /** What the button makes of it. */
+  #offered: Vec3 = UNSTRETCHED;
+
+  constructor(stretch: (times: Vec3) => void) {
+    this.#stretch = stretch;
+    const row = el("div", { class: "range stretch", role: "group", "aria-label": "Stretched" });
+    const labelled = this.#boxes.map((box, axis) => el("label", { for: box.id }, AXES[axis], box));
+    row.append(el("span", { class: "quiet" }, "Stretched"), this.#fit, ...labelled);
+    for (const box of this.#boxes) {
+      box.addEventListener("change", () => this.#enter());
+      box.addEventListener("keydown", ({ key }) => {
+        if (key === "Enter") this.#enter();
+        if (key === "Escape") this.#giveUp();
+      });
+    }
+    this.#fit.addEventListener("click", () => this.#stretch(this.#offered));
+    this.element = el("div", { hidden: true }, row, this.#problem);
+  }
+
+  show(grid: GridInfo, shown: Vec3): void {
+    const isStretched = shown.some((times) => times !== 1);
+    const fitting = fittingStretch(grid);
+    this.element.hidden = !isStretched && fitting === null;
+    this.#offered = isStretched || fitting === null ? UNSTRETCHED : fitting;
+    setText(this.#fit, isStretched ? "1 : 1" : "Fit");
+    this.#fit.title = isStretched ? "Show every axis as long as it is" : `Show ${stretchWords(this.#offered)}`;
+    if (shown === this.#shown && this.#boxes[0].value !== "") return;
+    this.#shown = shown;
+    this.#giveUp();
+  }
+
+  /** Takes what was typed, or says why not. */
+  #enter(): void {
+    const typed = this.#boxes.map(({ value }) => numberOf(value));
+    const wrong = typed.findIndex((times) => !(times >= 1 / MOST_STRETCH && times <= MOST_STRETCH));
+    this.#boxes.forEach((box, axis) => {
+      box.setAttribute("aria-invalid", String(axis === wrong));
+    });
+    this.#showProblem(wrong < 0 ? "" : problemWords(AXES[wrong], this.#boxes[wrong].value));
+    if (wrong < 0 && typed.some((times, axis) => times !== this.#shown[axis])) {
+      this.#stretch([typed[0], typed[1], typed[2]]);
+    }
+  }
+
+  /** Back to what holds. */
+  #giveUp(): void {
+    this.#boxes.forEach((box, axis) => {
+      // By which keys tell whether something is typed in it.
+      box.value = box.defaultValue = exact(this.#shown[axis]);
+      box.setAttribute("aria-invalid", "false");
+    });
+    this.#showProblem("");
+  }
+
+  #showProblem(words: string): void {
+    setText(this.#problem, words);
+    this.#problem.hidden = words === "";
+  }
+}
+
+/** How many times as long short axes are to be shown so that none is thin, in round numbers; `null` where none is. */
+export function fittingStretch(grid: GridInfo): Vec3 | null {
+  const edges = edgesOf(grid);
+  const longest = Math.max(...edges);
+  const fitting = (axis: 0 | 1 | 2) => (grid.size[axis] > 1 ? rounded(Math.max(1, longest / (THIN * edges[axis]))) : 1);
+  const times: Vec3 = [fitting(0), fitting(1), fitting(2)];
+  return times.some((one) => one !== 1) ? times : null;
+}
+
+/** To 1, 2 or 5 times a power of ten, from below: a thin axis is shown no longer than it is to be. */
+function rounded(times: number): number {
+  const power = 10 ** Math.floor(Math.log10(times));
+  const digit = [5, 2, 1].find((digit) => digit * power <= times) ?? 1;
+  return Math.min(digit * power, MOST_STRETCH);
+}
+
+function stretchWords(stretch: Vec3): string {
+  const words = stretch.flatMap((times, axis) => (times === 1 ? [] : [`${AXES[axis]} ${exact(times)} times`]));
+  return `${words.join(" and ")} as long as it is`;
+}
+
+function problemWords(axis: string, typed: string): string {
+  return noNumberWords(typed) ?? `${axis} cannot be shown ${typed.trim()} times as long: write a number above 0.`;
+}
+
+function times(axis: string): HTMLInputElement {
+  return el("input", {
+    id: `stretch-${axis}`,
+    type: "text",
+    inputmode: "decimal",
+    "aria-describedby": PROBLEM,
+    "aria-invalid": "false",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+}
