@@ -403,9 +403,32 @@ describe("controls", () => {
     await page.close();
   });
 
+  test("axes tell where samples lie, each in its unit, and steps their date", async (t) => {
+    const edge = 6;
+    const count = Array.from({ length: edge }, (_, i) => i);
+    const scales = {
+      time: [[0, 6, 12], { units: "hours since 2001-01-01", calendar: "standard" }],
+      plev: [[1000, 850, 700, 500, 300, 200], { units: "hPa" }],
+      lat: [count.map((i) => 50 - 20 * i), { units: "degrees_north" }],
+      lon: [count.map((i) => 60 * i), { units: "degrees_east" }],
+    };
+    const fields = { u: { unit: "m s-1", valueAt: (x, y, z) => x + y + z } };
+    const server = await startServer(writeZarr(join(here.folder, "atmosphere.zarr"), edge, fields, scales));
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url, { before: keepWords });
+    await hasPicture(page);
+    const names = ["x: lon [degrees_east]", "y: lat [degrees_north]", "z: plev [hPa]", "300", "500"];
+    await page.waitForFunction((names) => names.every((name) => window.written.includes(name)), names);
+    await page.getByText("step 0 / 2 \u00b7 2001-01-01 00:00 UTC").first().waitFor();
+    await page.getByRole("button", { name: "Step forward" }).click();
+    await page.getByText("step 1 / 2 \u00b7 2001-01-01 06:00 UTC").first().waitFor();
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("a key that no link has is named, with those that it may have", async () => {
     const page = await here.open({ hash: "stpe=7" });
-    await page.getByText(/\u201cstpe\u201d.*it may say view, at, step/).waitFor();
+    await page.getByText(/\u201cstpe\u201d.*it may say view, at, stretch, step/).waitFor();
     await page.close();
   });
 

@@ -30,7 +30,7 @@ function withhold(share, of) {
   const Real = WebSocket;
   const told = new BroadcastChannel("told");
   // Of each kind of message: where tiles begin, bytes of one before its payload, where their number is.
-  const layouts = { 16: [48, 22, 30], 17: [84, 16, 62], 19: [104, 16, 62], 20: [92, 16, 62] };
+  const layouts = { 16: [48, 22, 30], 17: [96, 16, 74], 19: [116, 16, 74], 20: [104, 16, 74] };
   const thinned = (buffer) => {
     const [bytes, view] = [new Uint8Array(buffer), new DataView(buffer)];
     const layout = layouts[bytes[0]];

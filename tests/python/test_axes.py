@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import zarr
 
-from conftest import run
+from conftest import VISAPULT, run
 from images import read_png
+from wan import Process
 
 
 def test_info_doubts_a_last_axis_that_may_be_components(tmp_path: Path) -> None:
@@ -147,6 +148,50 @@ def test_a_single_plane_is_where_its_coordinate_says(tmp_path: Path) -> None:
             data.dims[place].attach_scale(file[name])
     [grid] = json.loads(run("info", "--json", tmp_path / "plane.nc").stdout)["levels"]
     assert (grid["origin"], grid["unit"]) == ([0, 0, 500], "m")
+
+
+@pytest.fixture
+def atmosphere(tmp_path: Path) -> Path:
+    """Longitudes, latitudes from the north and uneven pressures, as reanalyses have them, at times that count from a date."""
+    scales: dict[str, tuple[list[float], str]] = {
+        "time": ([0, 6, 12], "hours since 2001-01-01"),
+        "plev": ([1000, 850, 500, 200], "hPa"),
+        "lat": ([40, 20, 0, -20, -40], "degrees_north"),
+        "lon": ([0, 60, 120, 180, 240, 300], "degrees_east"),
+    }
+    with h5py.File(tmp_path / "u.nc", "w") as file:
+        data = file.create_dataset("u", data=np.arange(3 * 4 * 5 * 6, dtype="f4").reshape(3, 4, 5, 6))
+        for place, (name, (values, units)) in enumerate(scales.items()):
+            file[name] = np.array(values, "f8")
+            file[name].attrs["units"] = units
+            file[name].make_scale(name)
+            data.dims[place].attach_scale(file[name])
+        file["time"].attrs["calendar"] = "noleap"
+    return tmp_path / "u.nc"
+
+
+ALONG = [
+    {"name": "lon", "unit": "degrees_east", "values": [0, 60, 120, 180, 240, 300]},
+    {"name": "lat", "unit": "degrees_north", "values": [-40, -20, 0, 20, 40]},
+    {"name": "plev", "unit": "hPa", "values": [1000, 850, 500, 200]},
+]
+
+
+def test_axes_in_units_of_their_own_keep_their_coordinates(atmosphere: Path) -> None:
+    told = json.loads(run("info", "--json", atmosphere).stdout)
+    assert told["along"] == ALONG
+    assert told["levels"][0]["spacing"] == [1, 1, 1]
+    words = run("info", atmosphere).stdout
+    assert "along y  lat -40 to 40 degrees_north" in words and "along z  plev 1000 to 200 hPa" in words, words
+
+
+def test_where_samples_lie_is_told_to_who_is_elsewhere(atmosphere: Path) -> None:
+    serving = Process([VISAPULT, "serve", str(atmosphere), "--bind", "127.0.0.1:0"])
+    try:
+        told = json.loads(run("info", "--json", serving.read_line()).stdout)
+    finally:
+        serving.stop()
+    assert (told["along"], told["times"], told["time_unit"]) == (ALONG, [0, 6, 12], "hours since 2001-01-01")
 
 
 def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use visapult_volume::StepSpan;
 use visapult_volume_io::{Scale, Source};
 
+use crate::along::told_along;
 use crate::config::BackEndConfig;
 use crate::crew::Crew;
 use crate::error::PipelineError;
@@ -235,7 +236,9 @@ impl BackEnd {
                 format: info.format.clone(),
                 live: info.live,
                 time_unit: info.time_unit.clone(),
+                calendar: info.calendar.clone(),
                 grid: info.grid().into(),
+                along: info.along.each_ref().map(told_along),
                 fields,
             },
             steps: self.steps().into(),

@@ -3,9 +3,11 @@
 use std::fmt;
 
 use serde::Serialize;
+use visapult_publish::messages::AlongAxis;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
 use visapult_volume_io::Choice;
 
+use crate::along::told_along;
 use crate::config::BackEndConfig;
 use crate::device::Device;
 use crate::error::PipelineError;
@@ -29,6 +31,8 @@ pub struct SourceReport {
     pub levels: Vec<GridShape>,
     /// Edge lengths of the finest grid's box, in its unit.
     pub edges: [f64; 3],
+    /// Where samples lie along x, y, z, as the source has it; none where that is as the grid has it, or not known.
+    pub along: [Option<AlongAxis>; 3],
     /// Fields.
     pub fields: Vec<FieldReport>,
     /// Oldest and newest readable step.
@@ -152,6 +156,7 @@ impl SourceReport {
             format: info.format.clone(),
             levels: info.levels.iter().map(GridShape::from).collect(),
             edges: info.grid().edges(),
+            along: info.along.each_ref().map(told_along),
             fields: fields.collect::<Result<_, PipelineError>>()?,
             steps: [steps.first, steps.last],
             times: info.times.clone(),
@@ -175,6 +180,11 @@ impl fmt::Display for SourceReport {
         }
         let [ex, ey, ez] = self.edges.map(short);
         writeln!(f, "  box      {ex} x {ey} x {ez}{}", unit_suffix(&self.levels[0].unit))?;
+        for (axis, along) in ["x", "y", "z"].into_iter().zip(&self.along) {
+            let Some(AlongAxis { name, unit, values }) = along else { continue };
+            let [first, last] = [values[0], values[values.len() - 1]].map(short);
+            writeln!(f, "  along {axis}  {name} {first} to {last}{}", unit_suffix(unit))?;
+        }
         for field in &self.fields {
             write!(f, "  field    {} ({}), ", field.name, field.scalar_type)?;
             match field.range {

@@ -22,6 +22,8 @@ pub(crate) const MOST_TIMES: usize = 2000;
 const AROUND: usize = 64;
 /// Most bytes of a name or a unit.
 pub const MOST_NAME: usize = 200;
+/// Most numbers that tell where samples lie along an axis.
+pub const MOST_ALONG: usize = 257;
 
 /// Largest number of a step: pages count in doubles.
 const MOST_STEP: StepIndex = (1 << 53) - 1;
@@ -163,6 +165,12 @@ pub struct Declaration {
     pub times: Vec<f64>,
     /// Unit of times.
     pub time_unit: String,
+    /// Calendar in which that counts, as netCDF calls it; empty where none is told.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub calendar: String,
+    /// Where samples lie along x, y, z, unless that is as the grid has it.
+    #[serde(default, skip_serializing_if = "is_as_grid")]
+    pub along: [Option<AlongAxis>; 3],
     /// Every step is meant to be taken: the publisher waits.
     #[serde(default)]
     pub every: bool,
@@ -179,6 +187,26 @@ pub struct DeclaredGrid {
     origin: [f64; 3],
     unit: String,
     centering: String,
+}
+
+/// Where samples lie along an axis: unevenly, or in a unit of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlongAxis {
+    /// What the source calls its coordinates.
+    pub name: String,
+    /// Their unit.
+    pub unit: String,
+    /// Coordinates at equal distances from the first sample to the last, growing or falling: of all samples, or of [`MOST_ALONG`] places.
+    pub values: Vec<f64>,
+}
+
+fn is_as_grid(along: &[Option<AlongAxis>; 3]) -> bool {
+    along.iter().all(Option::is_none)
+}
+
+/// As much of what a source says as can be told.
+pub fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MOST_NAME)].to_owned()
 }
 
 /// A field, as it is declared.
@@ -226,6 +254,25 @@ impl DeclaredGrid {
         };
         grid.validate()?;
         Ok(grid)
+    }
+}
+
+impl AlongAxis {
+    /// Whether it tells one place for each sample.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { name, unit, values } = self;
+        if name.len() > MOST_NAME || unit.len() > MOST_NAME || values.is_empty() || values.len() > MOST_ALONG {
+            return Err(format!("coordinates along an axis are 1 to {MOST_ALONG} numbers, with a short name and unit"));
+        }
+        let way = values[values.len() - 1] - values[0];
+        let is_on_the_way = |pair: &[f64]| (pair[1] - pair[0]) * way > 0.0;
+        if !way.is_finite() || !values.windows(2).all(is_on_the_way) {
+            return Err(format!("coordinates {name} neither grow nor fall"));
+        }
+        Ok(())
     }
 }
 
@@ -282,7 +329,7 @@ impl Declaration {
                 self.ranks
             ));
         }
-        let longest = [&self.name, &self.format, &self.time_unit].into_iter().map(String::len).max();
+        let longest = [&self.name, &self.format, &self.time_unit, &self.calendar].into_iter().map(String::len).max();
         if longest > Some(MOST_NAME) || self.times.len() > MOST_TIMES {
             return Err("its name, its format, its unit of time or its list of times is too long".to_owned());
         }
@@ -290,6 +337,7 @@ impl Declaration {
             return Err("its steps end before they begin".to_owned());
         }
         self.steps.map_or(Ok(()), |[_, last]| check_step(last))?;
+        self.along.iter().flatten().try_for_each(AlongAxis::check)?;
         if self.parameters.len() > MOST_PARAMETERS {
             return Err(format!("{} parameters: {MOST_PARAMETERS} are possible", self.parameters.len()));
         }
@@ -330,10 +378,13 @@ impl Declaration {
         note(&note(&FromPublisher::Declare(Box::new(longest)))).len() + AROUND
     }
 
-    /// Leaves its times out where there are too many to tell: they come with the steps.
-    pub(crate) fn with_times_that_fit(mut self) -> Self {
+    /// Leaves its times out where there are too many to tell, for they come with the steps, and then where samples lie.
+    pub(crate) fn cut_to_fit(mut self) -> Self {
         if self.times.len() > MOST_TIMES || self.longest() > MAX_MESSAGE_BYTES {
             self.times.clear();
+        }
+        if self.longest() > MAX_MESSAGE_BYTES {
+            self.along = Default::default();
         }
         self
     }
@@ -415,14 +466,22 @@ mod tests {
             steps: None,
             times: Vec::new(),
             time_unit: "s".to_owned(),
+            calendar: String::new(),
+            along: Default::default(),
             every: false,
             parameters: Vec::new(),
         }
     }
 
+    fn levels(values: Vec<f64>) -> AlongAxis {
+        AlongAxis { name: "plev".to_owned(), unit: "hPa".to_owned(), values }
+    }
+
     #[test]
     fn a_declaration_survives_the_wire() {
-        let sent = FromPublisher::Declare(Box::new(declaration()));
+        let along = [None, None, Some(levels(vec![1000.0, 850.0]))];
+        let sent =
+            FromPublisher::Declare(Box::new(Declaration { along, calendar: "noleap".to_owned(), ..declaration() }));
         let read: FromPublisher = serde_json::from_str(&note(&sent)).unwrap();
         assert_eq!(read, sent);
         let (grid, fields, block) = declaration().check().unwrap();
@@ -445,7 +504,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_with_the_reason() {
         type Spoil = fn(&mut Declaration);
-        let wrong: [(&str, Spoil); 9] = [
+        let wrong: [(&str, Spoil); 11] = [
             ("rank 2 of 2", |it| it.rank = 2),
             ("fields", |it| it.fields.clear()),
             ("does not lie inside", |it| it.block[1][0] = 9),
@@ -455,6 +514,8 @@ mod tests {
             ("end before", |it| it.steps = Some([3, 2])),
             ("unit of time", |it| it.time_unit = "s".repeat(MOST_NAME + 1)),
             ("numbered beyond", |it| it.steps = Some([0, MOST_STEP + 1])),
+            ("neither grow nor fall", |it| it.along[2] = Some(levels(vec![0.0, 2.0, 1.0]))),
+            ("are 1 to 257 numbers", |it| it.along[0] = Some(levels(Vec::new()))),
         ];
         for (expected, spoil) in wrong {
             let mut declaration = declaration();
@@ -490,8 +551,7 @@ mod tests {
     #[test]
     fn times_that_no_note_can_tell_beside_the_fields_are_left_out() {
         let times = vec![std::f64::consts::PI; MOST_TIMES];
-        let told =
-            |fields| Declaration { times: times.clone(), ..of_fields(fields, 20) }.with_times_that_fit().times.len();
+        let told = |fields| Declaration { times: times.clone(), ..of_fields(fields, 20) }.cut_to_fit().times.len();
         assert_eq!((told(1), told(MOST_FIELDS)), (MOST_TIMES, 0));
     }
 

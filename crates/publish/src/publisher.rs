@@ -18,6 +18,7 @@ use crate::door::{keep_dialling, keep_listening};
 use crate::error::FlowError;
 use crate::lock::lock;
 use crate::meeting::TRACE_VARIABLE;
+use crate::messages::AlongAxis;
 use crate::messages::{check_name, check_unit};
 use crate::shared::Shared;
 use crate::steering::{Parameter, Steering};
@@ -64,6 +65,10 @@ pub struct PublisherOptions {
     pub times: Vec<f64>,
     /// Unit of times.
     pub time_unit: String,
+    /// Calendar in which that counts, as netCDF calls it; empty where none is told.
+    pub calendar: String,
+    /// Where samples lie along x, y, z, unless that is as the grid has it.
+    pub along: [Option<AlongAxis>; 3],
     /// What viewers may change while it runs.
     pub parameters: Vec<Parameter>,
     /// Which steps back ends get.
@@ -88,6 +93,8 @@ impl PublisherOptions {
             steps: None,
             times: Vec::new(),
             time_unit: String::new(),
+            calendar: String::new(),
+            along: Default::default(),
             parameters: Vec::new(),
             delivery: Delivery::Newest,
             session: Options::default(),

@@ -135,10 +135,12 @@ impl Shared {
             steps: options.steps.map(|span| [span.first, span.last]).or(newest),
             times: options.times.clone(),
             time_unit: options.time_unit.clone(),
+            calendar: options.calendar.clone(),
+            along: options.along.clone(),
             every: options.delivery != Delivery::Newest,
             parameters: lock(&self.steered).parameters.clone(),
         };
-        declaration.with_times_that_fit()
+        declaration.cut_to_fit()
     }
 
     /// What viewers ask for before step `next`; none if that is not settled yet, or the simulation is paused.

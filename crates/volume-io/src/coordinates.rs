@@ -137,7 +137,10 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let to_unit = |found: &Found| Conversion::of(&found.coordinates.unit, &unit);
     if used.iter().any(|(_, found, ..)| to_unit(found).is_none()) {
         let named: Vec<_> = used.iter().map(|(_, found, ..)| described(&found.coordinates)).collect();
-        remarks.push(format!("coordinates in different units ({}) not used: spacing 1", named.join(", ")));
+        remarks.push(format!(
+            "coordinates in different units ({}) are shown with samples equally far apart",
+            named.join(", ")
+        ));
         let is_turned = |axis: usize, found: &Found| axis < 2 || found.coordinates.are_downwards.is_some();
         for (axis, found, _, spacing) in used {
             if spacing.mean < 0.0 && is_turned(axis, found) {

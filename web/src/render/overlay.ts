@@ -1,5 +1,7 @@
 import { type PerspectiveCamera, Vector3 } from "three";
 import {
+  type AxisScale,
+  type AxisScales,
   type ColourStop,
   colourAt,
   colourStops,
@@ -23,7 +25,8 @@ export interface Legend {
 /** What is written over the picture. */
 export interface Labels {
   readonly geometry: Geometry;
-  readonly lengthUnit: string;
+  /** Of the box; none before a source is known. */
+  readonly scales: AxisScales | null;
   readonly camera: Camera;
   readonly edges: readonly Edge[];
   readonly legend: Legend | null;
@@ -55,9 +58,9 @@ export class Overlay {
   /** `three`: three.js' camera at that of `labels`; `ratio`: device pixels in a CSS pixel. */
   draw(labels: Labels | null, three: PerspectiveCamera, ratio: number): void {
     const { width, height } = this.#canvas;
-    const { geometry, lengthUnit, legend, axes } = labels ?? {};
+    const { geometry, scales, legend, axes } = labels ?? {};
     const told = [legend?.title, legend?.transfer, legend?.scale];
-    const due = [width, height, ratio, geometry, lengthUnit, ...told, axes && labels?.camera];
+    const due = [width, height, ratio, geometry, scales, ...told, axes && labels?.camera];
     const isDrawn = due.length === this.#drawn.length && due.every((part, i) => part === this.#drawn[i]);
     const context = isDrawn ? null : this.#canvas.getContext("2d");
     if (!context) return;
@@ -136,6 +139,8 @@ function drawAxis(
   width: number,
   height: number,
 ): void {
+  const scale = labels.scales?.[axis];
+  if (!scale) return;
   const outline = labels.edges.filter((edge) => edge.axis === axis && edge.facing === 1);
   const ranked = outline
     .map((edge) => ({ edge, a: project(edge.a), b: project(edge.b) }))
@@ -147,14 +152,13 @@ function drawAxis(
   if (length < 24) return;
   const centre = project([0, 0, 0]) ?? [width / 2, height / 2];
   const out = outward(a, b, centre);
-  const lo = labels.geometry.physicalLo[axis];
-  const hi = labels.geometry.physicalHi[axis];
+  const [lo, hi] = [Math.min(...scale.ends), Math.max(...scale.ends)];
   const numberOf = ({ value, words }: Mark): readonly AxisNumber[] => {
-    const t = hi > lo ? (value - lo) / (hi - lo) : 0;
+    const t = scale.placeOf(value);
     const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
     return at ? [{ words, at, x: at[0] + out[0] * 10, y: at[1] + out[1] * 13 }] : [];
   };
-  const name = axisName(labels, axis);
+  const name = axisName(scale, labels.camera.stretch[axis]);
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
     const x = whole(context, name, at[0], side(out), width);
@@ -346,11 +350,8 @@ function drawLegend(
 }
 
 /** With its unit, and how many times as long as it is the axis is shown. */
-function axisName({ lengthUnit, camera }: Labels, axis: 0 | 1 | 2): string {
-  const times = camera.stretch[axis];
-  const unit = lengthUnit ? ` [${lengthUnit}]` : "";
-  const stretched = times === 1 ? "" : ` \u00d7 ${Number(times.toPrecision(4))}`;
-  return AXIS_NAMES[axis] + unit + stretched;
+function axisName({ name, unit }: AxisScale, times: number): string {
+  return name + (unit ? ` [${unit}]` : "") + (times === 1 ? "" : ` \u00d7 ${Number(times.toPrecision(4))}`);
 }
 
 function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {

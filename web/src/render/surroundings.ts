@@ -1,4 +1,4 @@
-import type { Geometry, Scale } from "../volume/index";
+import type { AxisScales, Geometry, Scale } from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import type { Gl } from "./gl";
@@ -13,7 +13,8 @@ export interface LegendWords {
 
 /** Words and scales drawn over the picture. */
 export interface Annotation {
-  readonly lengthUnit: string;
+  /** Of the box; none before a source is known. */
+  readonly scales: AxisScales | null;
   /** Of all fields. */
   readonly legends: readonly LegendWords[];
   readonly axes: boolean;
@@ -57,8 +58,8 @@ export class Surroundings {
   }
 
   drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {
-    const { lengthUnit, axes } = annotation;
-    const labels = geometry && { geometry, lengthUnit, camera, edges: this.#edges, legend, axes };
+    const { scales, axes } = annotation;
+    const labels = geometry && { geometry, scales, camera, edges: this.#edges, legend, axes };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }
 }

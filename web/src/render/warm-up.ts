@@ -1,4 +1,4 @@
-import { anyCellRanges, geometryOf, transferFromMessage, UNSTRETCHED } from "../volume/index";
+import { anyCellRanges, axisScales, geometryOf, transferFromMessage, UNSTRETCHED } from "../volume/index";
 import { halfFromNumber } from "../wire/index";
 import type { BulkPart } from "../worker/index";
 import { basisOf, homeCamera } from "./camera";
@@ -20,7 +20,7 @@ const points = [[0, 0, 0, 0, 0] as const, [1, 1, 1, 1, 1] as const];
 const transfer = transferFromMessage({ range: [0, 1], points });
 const wanted = { field: 0, step: null, proxy: "auto" } as const;
 const scene: Scene = { wanted, camera, aspect: 1, geometry, transfers: new Map([[0, transfer]]) };
-const annotation = { lengthUnit: "", legends: [], axes: true } as const;
+const annotation = { scales: axisScales({ grid, along: [null, null, null] }), legends: [], axes: true } as const;
 const legend = { title: "", transfer, scale: "linear" } as const;
 
 /**

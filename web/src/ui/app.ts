@@ -272,6 +272,7 @@ class App {
       shownStep: shown?.step ?? null,
       shownTime: shown?.time ?? Number.NaN,
       timeUnit: source.timeUnit,
+      calendar: source.calendar,
     });
   }
 

@@ -5,7 +5,7 @@ import { exact } from "./link-transfer";
 import { noNumberWords, numberOf } from "./numbers";
 
 /** An axis that is shorter than the longest by more than this is looked into when it is shown longer. */
-const THIN = 4;
+const THIN = 3;
 const PROBLEM = "stretch-problem";
 const AXES = ["x", "y", "z"] as const;
 

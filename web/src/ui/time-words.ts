@@ -1,3 +1,4 @@
+import { dateWords } from "./dates";
 import type { TimelineState } from "./timeline";
 
 /** A time and the step that has it. */
@@ -40,11 +41,11 @@ function shortest(time: number, most: number): number {
 
 /** The step that is shown and its time; `other` as of [`timeWords`]. */
 export function shownWords(state: TimelineState, other: StepTime | null): string {
-  const { shownStep: step, shownTime: time, timeUnit, live, steps } = state;
+  const { shownStep: step, shownTime: time, timeUnit, calendar, live, steps } = state;
   if (step === null) return "no step yet";
-  const told = Number.isFinite(time) ? ` \u00b7 t = ${timeWords({ step, time }, other)}` : "";
-  const of = live ? "" : ` / ${steps.last}`;
-  return `step ${step}${of}${told}${told && timeUnit && ` ${timeUnit}`}`;
+  const number = () => `t = ${timeWords({ step, time }, other)}${timeUnit && ` ${timeUnit}`}`;
+  const told = Number.isFinite(time) ? ` \u00b7 ${dateWords(time, timeUnit, calendar) ?? number()}` : "";
+  return `step ${step}${live ? "" : ` / ${steps.last}`}${told}`;
 }
 
 /** What the slider of steps says of itself, which may be ahead of what is shown. */

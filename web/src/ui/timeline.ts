@@ -28,6 +28,8 @@ export interface TimelineState {
   readonly shownStep: number | null;
   readonly shownTime: number;
   readonly timeUnit: string;
+  /** In which that counts from a date. */
+  readonly calendar: string;
 }
 
 /** The bar with the step shown: play, step, scrub, follow. */

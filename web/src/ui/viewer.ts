@@ -1,5 +1,7 @@
 import type { Camera, LegendWords, Painter, ShownState } from "../render/index";
 import {
+  type AxisScales,
+  axisScales,
   type Colours,
   geometryOf,
   type Scale,
@@ -98,6 +100,7 @@ export class Viewer {
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   /** Of the source's own fields: themselves, or their logarithms. */
   readonly #lastShown = new Map<number, number>();
+  #scales: AxisScales | null = null;
   #legends: readonly LegendWords[] = [];
   /** What the page was opened with. */
   readonly #link: ReadLink;
@@ -418,6 +421,7 @@ export class Viewer {
     const same = this.#fields.begin(source, steps);
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
+    this.#scales = axisScales(source);
     this.#legends = legendsOf(source.fields);
     this.#eye.fit(geometryOf(source.grid, this.camera.stretch).edges);
     this.painter.begin(welcome.groups, source.grid, same);
@@ -555,8 +559,8 @@ export class Viewer {
   }
 
   #annotate(): void {
-    const { source, axes } = this.#state;
-    this.painter.annotate({ lengthUnit: source?.grid.unit ?? "", legends: this.#legends, axes });
+    const { axes } = this.#state;
+    this.painter.annotate({ scales: this.#scales, legends: this.#legends, axes });
   }
 
   #saveHash(): void {

@@ -11,9 +11,6 @@ export interface Geometry {
   /** Per axis: sample coordinate = world * samplesPerWorld + sampleOffset. */
   readonly samplesPerWorld: Vec3;
   readonly sampleOffset: Vec3;
-  /** Physical coordinates of the box's corners. */
-  readonly physicalLo: Vec3;
-  readonly physicalHi: Vec3;
 }
 
 /** How far from the middle of the box a camera may look, along each axis: beyond that nothing is seen. */
@@ -45,14 +42,11 @@ export function geometryOf(grid: GridInfo, stretch: Vec3): Geometry {
   const along = [0, 1, 2].filter((axis) => grid.size[axis] > 1).map((axis) => grid.spacing[axis] * worldPerUnit[axis]);
   const samplesPerWorld = map3((axis) => 1 / (grid.spacing[axis] * worldPerUnit[axis]));
   const first = cell ? -0.5 : 0;
-  const physicalLo = map3((axis) => grid.origin[axis] + first * grid.spacing[axis]);
   return {
     edges,
     spacing: Math.max(along.length > 0 ? Math.min(...along) : 1, 1 / Math.max(MOST_STEPS, ...grid.size)),
     samplesPerWorld,
     sampleOffset: map3((axis) => (edges[axis] / 2) * samplesPerWorld[axis] + first),
-    physicalLo,
-    physicalHi: map3((axis) => physicalLo[axis] + physical[axis]),
   };
 }
 

@@ -17,6 +17,14 @@ export interface GridInfo {
   readonly centering: "point" | "cell";
 }
 
+/** Where samples lie along an axis: unevenly, or in a unit of its own. */
+export interface AlongAxis {
+  readonly name: string;
+  readonly unit: string;
+  /** At equal distances from the first sample to the last; they grow or fall. */
+  readonly values: readonly number[];
+}
+
 export interface StepSpan {
   readonly first: number;
   readonly last: number;
@@ -27,7 +35,11 @@ export interface SourceInfo {
   readonly format: string;
   readonly live: boolean;
   readonly timeUnit: string;
+  /** In which that counts from a date, as netCDF calls it; empty where none is told. */
+  readonly calendar: string;
   readonly grid: GridInfo;
+  /** Of x, y, z; `null` where that is as the grid has it. */
+  readonly along: readonly [AlongAxis | null, AlongAxis | null, AlongAxis | null];
   /** Those that *Welcome* names, and their logarithms. */
   readonly fields: readonly FieldInfo[];
 }
@@ -161,7 +173,9 @@ function parseSource(json: Json): SourceInfo {
     format: json.words("format"),
     live: json.flag("live"),
     timeUnit: json.words("time_unit"),
+    calendar: json.words("calendar"),
     grid: parseGrid(json.child("grid")),
+    along: parseAlong(json.list("along")),
     fields: withLogarithms(named),
   };
 }
@@ -174,6 +188,22 @@ function parseGrid(json: Json): GridInfo {
     throw new WireError(`impossible spacing ${spacing.join(", ")}`);
   const origin = asTuple3(json.numbers("origin"), "grid origin");
   return { size, spacing, origin, unit: json.words("unit"), centering: json.oneOf("centering", ["point", "cell"]) };
+}
+
+function parseAlong(axes: readonly unknown[]): SourceInfo["along"] {
+  if (axes.length !== 3) throw new WireError(`coordinates along ${axes.length} axes`);
+  const along = (i: 0 | 1 | 2) => (axes[i] === null ? null : parseAxis(asObject(axes[i], "coordinates")));
+  return [along(0), along(1), along(2)];
+}
+
+function parseAxis(json: Json): AlongAxis {
+  const values = json.numbers("values");
+  const rises = values[values.length - 1] > values[0];
+  const isInOrder = values.every(
+    (n, i) => Number.isFinite(n) && (i === 0 || (n !== values[i - 1] && n > values[i - 1] === rises)),
+  );
+  if (values.length === 0 || !isInOrder) throw new WireError("coordinates that turn back");
+  return { name: json.words("name"), unit: json.words("unit"), values };
 }
 
 function parseSpan(json: Json): StepSpan {

@@ -3,9 +3,10 @@ import { expect, test } from "vitest";
 import type { Edge } from "../../src/render/box-scene";
 import { homeCamera } from "../../src/render/camera";
 import { type Labels, Overlay } from "../../src/render/overlay";
-import { geometryOf, type TransferFunction, UNSTRETCHED, type Vec3 } from "../../src/volume/index";
+import { axisScales, geometryOf, type TransferFunction, UNSTRETCHED, type Vec3 } from "../../src/volume/index";
 
 const grid = { size: [8, 8, 8], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" } as const;
+const scales = axisScales({ grid, along: [null, null, null] });
 const transfer: TransferFunction = {
   range: [0, 1],
   colours: { kind: "map", name: "gray" },
@@ -33,7 +34,7 @@ test("labels are drawn anew only where others are to be seen", () => {
   const overlay = new Overlay(element);
   const three = new PerspectiveCamera();
   const geometry = geometryOf(grid, UNSTRETCHED);
-  const labels: Labels = { geometry, lengthUnit: "", camera: homeCamera(1), edges: [], legend: null, axes: false };
+  const labels: Labels = { geometry, scales, camera: homeCamera(1), edges: [], legend: null, axes: false };
   const drawings = (next: Labels | null, ratio = 1) => {
     overlay.draw(next, three, ratio);
     return counts.cleared;
@@ -80,7 +81,7 @@ function written(title: string, edges: readonly Edge[], stretch = UNSTRETCHED) {
   three.position.set(0, 0, 1.5);
   three.updateMatrixWorld();
   const legend = { title, transfer, scale: "linear" } as const;
-  overlay.draw({ geometry, lengthUnit: "", camera, edges, legend, axes: true }, three, 1);
+  overlay.draw({ geometry, scales, camera, edges, legend, axes: true }, three, 1);
   return written;
 }
 

@@ -41,7 +41,9 @@ const source = (name: string, fields: string[]): SourceInfo => ({
   format: "npy",
   live: false,
   timeUnit: "",
+  calendar: "",
   grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
+  along: [null, null, null],
   fields: withLogarithms(fields.map((name) => ({ name, unit: "" }))),
 });
 

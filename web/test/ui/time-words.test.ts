@@ -38,6 +38,7 @@ const state = {
   shownStep: 3,
   shownTime: 2.006,
   timeUnit: "s",
+  calendar: "",
 };
 
 test("the step that is shown is told with its time", () => {

@@ -21,7 +21,9 @@ const welcome = {
     format: "demo",
     live: true,
     time_unit: "s",
+    calendar: "",
     grid: { size: [8, 8, 4], spacing: [1, 1, 2], origin: [0, 0, 0], unit: "mm", centering: "cell" },
+    along: [null, null, null],
     fields: [{ name: "pressure", unit: "Pa" }],
   },
   steps: { first: 0, last: 12 },
@@ -35,6 +37,18 @@ test("reads a welcome and ignores members it does not know", () => {
   const message = parseControl(control(1, { ...welcome, later: true }));
   expect(message).toMatchObject({ kind: "welcome", groups: 2, steps: { first: 0, last: 12 } });
   expect(message?.kind === "welcome" && message.source.grid.centering).toBe("cell");
+});
+
+test("coordinates along an axis are read in their order, and those that turn back or are no numbers are refused", () => {
+  const read = (values: readonly unknown[]) => {
+    const along = [null, { name: "plev", unit: "hPa", values }, null];
+    return parseControl(control(1, { ...welcome, source: { ...welcome.source, along } }));
+  };
+  for (const values of [[1000, 500, 10], [0, 1, 5], [3]])
+    expect(read(values)).toMatchObject({ source: { along: [null, { name: "plev", unit: "hPa", values }, null] } });
+  for (const values of [[1, 2, 2], [3, 1, 2], [], [1, "2"]]) expect(() => read(values)).toThrow(WireError);
+  const two = { ...welcome.source, along: [null, null] };
+  expect(() => parseControl(control(1, { ...welcome, source: two }))).toThrow(/along 2 axes/);
 });
 
 test("a welcome names as many fields as a file of chemistry has", () => {

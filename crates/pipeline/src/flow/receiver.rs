@@ -17,6 +17,7 @@ use super::assembly::Assembly;
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::state::{State, join};
+use crate::along::along_of;
 use crate::lock::{lock, unpoisoned};
 
 /// How long a step is waited for of which nothing more comes.
@@ -326,8 +327,8 @@ impl Receiver {
             fields: declared.fields.clone(),
             times: declared.first.times.clone(),
             time_unit: declared.first.time_unit.clone(),
-            calendar: String::new(),
-            along: Default::default(),
+            calendar: declared.first.calendar.clone(),
+            along: std::array::from_fn(|axis| along_of(declared.first.along[axis].as_ref(), declared.grid.size[axis])),
             live: declared.live,
         })
     }

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use visapult_publish::messages::MOST_NAME;
+use visapult_publish::messages::cut;
 use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
+use crate::along::told_along;
 use crate::error::PipelineError;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -28,15 +29,12 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         steps: (!info.live).then(|| source.steps()),
         times: info.times.clone(),
         time_unit: cut(&info.time_unit),
+        calendar: cut(&info.calendar),
+        along: info.along.each_ref().map(told_along),
         parameters: Vec::new(),
         delivery: Delivery::Newest,
         session,
     }
-}
-
-/// As much of what a file says as can be declared.
-fn cut(text: &str) -> String {
-    text[..text.floor_char_boundary(MOST_NAME)].to_owned()
 }
 
 /// Publishes `source` until `stop` is set: `start` makes the publisher.

@@ -1,6 +1,7 @@
 //! What the process tells a page on the control connection: one kind byte, one JSON object.
 
 use serde::{Deserialize, Serialize};
+use visapult_publish::messages::AlongAxis;
 use visapult_render::TransferFunction;
 use visapult_volume::{Grid, StepIndex, StepSpan};
 
@@ -74,8 +75,12 @@ pub struct SourceShape {
     pub live: bool,
     /// Unit of the times of steps.
     pub time_unit: String,
+    /// Calendar in which that counts, as netCDF calls it; empty where none is told.
+    pub calendar: String,
     /// The finest grid.
     pub grid: GridShape,
+    /// Where its samples lie along x, y, z, as the source has it; none where that is as the grid has it, or not known.
+    pub along: [Option<AlongAxis>; 3],
     /// Fields on that grid.
     pub fields: Vec<FieldName>,
 }

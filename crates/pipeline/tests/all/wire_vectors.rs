@@ -13,6 +13,7 @@ use visapult_pipeline::wire::{
     MissingPart, Notice, PROTOCOL_VERSION, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent,
     Steps, ToPage, Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
+use visapult_publish::messages::AlongAxis;
 use visapult_publish::{Action, Logged, Parameter, ParameterKind};
 use visapult_render::{
     Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, PlaneDecoder, Pyramid, SegmentKey, SegmentTile,
@@ -226,6 +227,7 @@ fn still() {
 #[test]
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
+    let depth = AlongAxis { name: "depth".to_owned(), unit: "m".to_owned(), values: vec![0.0, 0.5, 2.0, 10.5] };
     let welcome = Welcome {
         protocol: PROTOCOL_VERSION,
         server: "visapult 0.1.0".to_owned(),
@@ -238,7 +240,9 @@ fn control_messages_to_the_page() {
             format: "demo".to_owned(),
             live: true,
             time_unit: "s".to_owned(),
+            calendar: "noleap".to_owned(),
             grid: GridShape::from(&grid),
+            along: [None, None, Some(depth)],
             fields: vec![FieldName { name: "pressure".to_owned(), unit: "Pa".to_owned() }],
         },
         steps: Steps { first: 0, last: 12 },

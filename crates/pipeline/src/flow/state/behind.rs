@@ -243,6 +243,8 @@ mod tests {
                 steps: newest.map(|newest| [newest; 2]),
                 times: Vec::new(),
                 time_unit: String::new(),
+                calendar: String::new(),
+                along: Default::default(),
                 every: false,
                 parameters: Vec::new(),
             };

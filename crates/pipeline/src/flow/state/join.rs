@@ -297,6 +297,8 @@ mod tests {
                 steps: None,
                 times: Vec::new(),
                 time_unit: String::new(),
+                calendar: String::new(),
+                along: Default::default(),
                 every: false,
                 parameters: Vec::new(),
             },

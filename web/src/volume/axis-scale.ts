@@ -1,0 +1,61 @@
+import type { AlongAxis, GridInfo, SourceInfo } from "../wire/index";
+import { edgesOf } from "./geometry";
+
+/** The numbers along an axis of the box. */
+export interface AxisScale {
+  /** The axis, and what the source calls what is told along it. */
+  readonly name: string;
+  readonly unit: string;
+  /** At the face where the axis begins, and at the other; they may fall. */
+  readonly ends: readonly [number, number];
+  /** Where a number stands between the ends: 0 at the first, 1 at the other. */
+  placeOf(value: number): number;
+}
+
+const AXES = ["x", "y", "z"] as const;
+
+/** Of x, y, z. */
+export type AxisScales = readonly [AxisScale, AxisScale, AxisScale];
+
+/** Those of a source: as its grid has it, but where its coordinates tell more. */
+export function axisScales({ grid, along }: Pick<SourceInfo, "grid" | "along">): AxisScales {
+  const scale = (axis: 0 | 1 | 2) => {
+    const told = along[axis];
+    return told && told.values.length > 1 ? toldScale(grid, axis, told) : gridScale(grid, axis);
+  };
+  return [scale(0), scale(1), scale(2)];
+}
+
+function gridScale(grid: GridInfo, axis: 0 | 1 | 2): AxisScale {
+  const first = grid.origin[axis] - (grid.centering === "cell" ? grid.spacing[axis] / 2 : 0);
+  const ends = [first, first + edgesOf(grid)[axis]] as const;
+  return { name: AXES[axis], unit: grid.unit, ends, placeOf: (value) => share(value, ends[0], ends[1]) };
+}
+
+/** Of two samples or more: linear between them, and on to the faces of cells. */
+function toldScale(grid: GridInfo, axis: 0 | 1 | 2, { name, unit, values }: AlongAxis): AxisScale {
+  const last = values.length - 1;
+  // Samples of cells lie half a cell inside: in parts of the way from the first to the last.
+  const beyond = grid.centering === "cell" ? 0.5 / (grid.size[axis] - 1) : 0;
+  const valueAt = (place: number) => {
+    const before = Math.min(last - 1, Math.max(0, Math.floor(place)));
+    return values[before] + (place - before) * (values[before + 1] - values[before]);
+  };
+  const rises = values[last] > values[0];
+  const placeOf = (value: number) => {
+    let [below, above] = [0, last];
+    while (above - below > 1) {
+      const middle = (below + above) >> 1;
+      if (value > values[middle] === rises) below = middle;
+      else above = middle;
+    }
+    const place = (below + share(value, values[below], values[above])) / last;
+    return (place + beyond) / (1 + 2 * beyond);
+  };
+  const ends = [valueAt(-beyond * last), valueAt((1 + beyond) * last)] as const;
+  return { name: `${AXES[axis]}: ${name}`, unit, ends, placeOf };
+}
+
+function share(value: number, lo: number, hi: number): number {
+  return hi === lo ? 0 : (value - lo) / (hi - lo);
+}
