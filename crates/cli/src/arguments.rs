@@ -124,6 +124,9 @@ pub(crate) struct PageOptions {
     /// Do not open a browser, even where there is a display.
     #[arg(long)]
     pub(crate) no_open: bool,
+    /// Stop when the standard input ends: together with the program that started this one and holds its other end.
+    #[arg(long)]
+    pub(crate) until_input_ends: bool,
 }
 
 /// How the work is split.

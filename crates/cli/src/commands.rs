@@ -20,7 +20,7 @@ use crate::browser;
 use crate::output_file::{Output, check_writable, write_whole};
 use crate::processes::Processes;
 use crate::say::{say, tell};
-use crate::stop::on_signal;
+use crate::stop::{on_signal, once_input_ends};
 
 /// PEs of a view where none are asked for: one data connection each.
 const MOST_DEFAULT_PES: usize = 4;
@@ -91,6 +91,9 @@ pub(crate) fn serve_page(
     })?;
     // From the moment on at which the URL is known. A terminal that goes may be told of twice, by the system and by a shell: the end is as orderly.
     on_signal(portal.stopper())?;
+    if page.until_input_ends {
+        once_input_ends(portal.stopper());
+    }
     let url = portal.url();
     say(&url);
     if is_simulation {

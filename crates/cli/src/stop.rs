@@ -1,5 +1,6 @@
 //! How commands that go on for long end: by Ctrl-C, or when their time is up.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -56,6 +57,15 @@ pub(crate) fn on_signal(asked: impl FnMut() + Send + 'static) -> Result<()> {
     }
     ctrlc::set_handler(asked)?;
     ignored.into_iter().try_for_each(|signal| ignore(signal).map(drop))
+}
+
+/// Has `asked` called once the standard input ends; what comes there is for nobody.
+pub(crate) fn once_input_ends(mut asked: impl FnMut() + Send + 'static) {
+    thread::spawn(move || {
+        // What cannot be read has ended, too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        asked();
+    });
 }
 
 /// Returns what was done at this signal before.

@@ -1,4 +1,4 @@
-"""Publishes the fields of a running simulation, to be looked at while they are computed; copies files and folders between machines.
+"""Publishes the fields of a running simulation, to be looked at while they are computed; shows fields in notebooks; copies files and folders between machines.
 
 Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z``. Everything here may be called from any thread.
 """
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from visapult._copying import copy
+from visapult._viewing import View, view
 from visapult._visapult import (
     ArrayError,
     CallError,
@@ -34,8 +35,10 @@ __all__ = [
     "Publisher",
     "Share",
     "Statistics",
+    "View",
     "__version__",
     "copy",
+    "view",
 ]
 
 

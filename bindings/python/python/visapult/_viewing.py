@@ -1,0 +1,168 @@
+"""Fields in a notebook: a page of ``visapult view``, and its frame."""
+
+import html
+import math
+import os
+import shutil
+import subprocess
+import threading
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from visapult._visapult import ArrayError, CallError, Error, Publisher
+
+if TYPE_CHECKING:
+    from visapult._visapult import _Array
+
+Place = str | os.PathLike[str]
+
+# Seconds that a page's server is given to end in order.
+PATIENCE = 5.0
+
+
+class View:
+    """A page that shows a source or arrays, for as long as this object is kept and not closed; in a notebook, its picture."""
+
+    def __init__(self, source: str, publisher: Publisher | None, height: int, port: int) -> None:
+        self._height = height
+        self._publisher = publisher
+        server = _Server(source, port)
+        self._url = server.url
+        self._end = weakref.finalize(self, _end, server, publisher)
+
+    @property
+    def url(self) -> str:
+        """Of the page, on this machine alone; it holds a secret that admits to it."""
+        return self._url
+
+    def publish(self, time: float = math.nan, /, **fields: "_Array") -> None:
+        """Shows the next step of arrays, an array for each field; ``time`` in seconds, where it has one. A source that is shown has steps of its own."""
+        if self._publisher is None:
+            raise CallError("publish: this view shows a source, which has steps of its own; views of arrays have more published")
+        self._publisher.publish(time, **fields)
+
+    def close(self) -> None:
+        """Ends the page and what is published for it."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<visapult.View {'of' if self._end.alive else 'that was of'} {self._url.partition('?')[0]}>"
+
+    def _repr_html_(self) -> str:
+        if not self._end.alive:
+            return "<p>This view was closed.</p>"
+        url = html.escape(self._url)
+        frame = f'<iframe src="{url}" title="Visapult" style="width: 100%; height: {self._height}px; border: 0" allowfullscreen></iframe>'
+        return f'{frame}<p><a href="{url}" target="_blank" rel="noreferrer">Open it by itself</a></p>'
+
+
+def view(
+    what: "Place | _Array | Mapping[str, _Array]",
+    *,
+    name: str = "values",
+    unit: str = "",
+    spacing: tuple[float, float, float] = (1, 1, 1),
+    origin: tuple[float, float, float] = (0, 0, 0),
+    centering: Literal["point", "cell"] = "point",
+    height: int = 600,
+    port: int = 0,
+) -> View:
+    """Shows a field in a page, which a notebook has in the cell's output.
+
+    ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]`` or several of the
+    same shape by their names. Arrays are copied; ``name`` is that of one array, ``unit`` that of ``spacing`` and ``origin``. ``publish`` of what is returned
+    shows further steps of them.
+
+    ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free. The page is there for as long as what is returned is kept
+    and not closed.
+
+    Raises CallError and ArrayError for what makes no sense, and Error with what ``visapult view`` says where the source cannot be shown. The program
+    ``visapult`` is on the PATH, or named by the environment variable VISAPULT.
+    """
+    if isinstance(what, str | os.PathLike):
+        return View(os.fspath(what), None, height, port)
+    arrays: Mapping[str, Any] = what if isinstance(what, Mapping) else {name: what}
+    shapes = {field: _shape(array) for field, array in arrays.items()}
+    if len(set(shapes.values())) != 1:
+        raise ArrayError(f"view: arrays of one shape are shown together, not {', '.join(map(str, shapes.values())) or 'none'}")
+    [shape] = set(shapes.values())
+    if len(shape) != 3:
+        raise ArrayError(f"view: an array [z, y, x] is shown, not one of {len(shape)} axes")
+    publisher = Publisher(
+        name=", ".join(arrays),
+        size=shape[::-1],
+        fields=list(arrays),
+        spacing=spacing,
+        origin=origin,
+        unit=unit,
+        centering=centering,
+        listen="127.0.0.1:0",
+    )
+    try:
+        # The newest step waits for who comes.
+        publisher.publish(math.nan, **arrays)
+        assert publisher.url is not None
+        return View(publisher.url, publisher, height, port)
+    except BaseException:
+        publisher.close()
+        raise
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    try:
+        shape = memoryview(array).shape
+    except TypeError:
+        raise ArrayError(f"view: {type(array).__name__} is neither a path, an array, nor arrays by their names") from None
+    return shape or ()
+
+
+class _Server:
+    """A ``visapult view`` that ends with this process."""
+
+    def __init__(self, source: str, port: int) -> None:
+        words = [_program(), "view", "--no-open", "--until-input-ends", "--port", str(port), "--", source]
+        pipe = subprocess.PIPE
+        # An interrupt of this process's group, as notebooks send it to a cell, is not for it.
+        self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe, text=True, errors="replace", process_group=0)
+        said: deque[str] = deque(maxlen=20)
+        listener = threading.Thread(target=said.extend, args=[self._process.stderr], daemon=True)
+        listener.start()
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        if not self.url:
+            self.end()
+            listener.join(PATIENCE)
+            raise Error(said[-1].strip().removeprefix("visapult: ") if said else "visapult view ended without a word")
+        threading.Thread(target=deque, args=[self._process.stdout, 0], daemon=True).start()
+
+    def end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _end(server: _Server, publisher: Publisher | None) -> None:
+    server.end()
+    if publisher is not None:
+        publisher.close()
+
+
+def _program() -> str:
+    named = os.environ.get("VISAPULT") or "visapult"
+    found = shutil.which(named)
+    if found is None:
+        raise Error(f"there is no program {named}: build it (make), and put its folder on the PATH or its path into the environment variable VISAPULT")
+    return found

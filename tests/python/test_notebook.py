@@ -1,0 +1,138 @@
+"""Fields in a notebook: the page that `visapult.view` begins, its frame, and how both end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+
+from conftest import VISAPULT
+from page import Page
+
+visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
+
+SOON_S = 30.0
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISAPULT", str(VISAPULT))
+
+
+@pytest.fixture
+def array() -> np.ndarray:
+    return np.arange(6 * 8 * 10, dtype="f8").reshape(6, 8, 10)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=10) as page:
+            return page.status == 200
+    except (URLError, ConnectionError):
+        return False
+
+
+def ended(url: str) -> bool:
+    deadline = time.monotonic() + SOON_S
+    while answers(url) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not answers(url)
+
+
+def shown(url: str) -> dict:
+    """What a page that is opened is told of the field that it shows."""
+    page = Page(url)
+    page.until(lambda: page.fields, "a field")
+    return page.fields[0]
+
+
+def test_an_array_is_shown_in_a_frame_until_it_is_closed(array: np.ndarray) -> None:
+    with visapult.view(array, name="density", spacing=(1, 1, 2.5), unit="mm", height=450) as view:
+        frame = view._repr_html_()
+        assert f'src="{view.url}"' in frame and "height: 450px" in frame
+        assert "token" not in repr(view)
+        field = shown(view.url)
+        assert (field["extent"], field["finite"]) == ([0, 479], 480)
+        with urlopen(view.url) as page:
+            assert "http://localhost:*" in page.headers["content-security-policy"]
+    assert not answers(view.url)
+    assert "closed" in view._repr_html_()
+    view.close()
+
+
+def test_further_steps_of_arrays_are_shown_as_they_are_published(array: np.ndarray) -> None:
+    with visapult.view({"a": array, "b": -array}) as view:
+        page = Page(view.url)
+        assert shown(view.url)["extent"] == [0, 479]
+        view.publish(a=array + 1000, b=array)
+        assert page.newest_beyond(0) == 1
+        assert shown(view.url)["extent"] == [1000, 1479]
+        with pytest.raises(visapult.CallError, match="b"):
+            view.publish(a=array)
+
+
+def test_a_file_is_shown_as_the_program_shows_it(array: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "field.npy", array)
+    for source in (tmp_path / "field.npy", str(tmp_path / "field.npy")):
+        with visapult.view(source) as view:
+            assert shown(view.url)["extent"] == [0, 479]
+            with pytest.raises(visapult.CallError, match="steps of its own"):
+                view.publish(values=array)
+
+
+def test_what_cannot_be_shown_is_told_as_the_program_tells_it(array: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(visapult.Error, match="^cannot read .*missing.npy: No such file"):
+        visapult.view(tmp_path / "missing.npy")
+    with pytest.raises(visapult.ArrayError, match="not one of 2 axes"):
+        visapult.view(array[0])
+    with pytest.raises(visapult.ArrayError, match=r"arrays of one shape .*\(6, 8, 10\), \(6, 8, 9\)"):
+        visapult.view({"a": array, "b": array[:, :, 1:]})
+    with pytest.raises(visapult.ArrayError, match="not none"):
+        visapult.view({})
+    with pytest.raises(visapult.ArrayError, match="int is neither a path, an array"):
+        visapult.view(7)
+    monkeypatch.setenv("VISAPULT", str(tmp_path / "elsewhere"))
+    with pytest.raises(visapult.Error, match="there is no program .*elsewhere: build it"):
+        visapult.view(array)
+
+
+KERNEL = """
+import sys, time
+import numpy as np
+import visapult
+view = visapult.view(np.zeros((4, 4, 4)))
+print(view.url, flush=True)
+while True:
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+        if "leave" in sys.argv:
+            break
+"""
+
+
+@pytest.mark.parametrize("end", ["killed", "leaves"])
+def test_a_page_outlives_an_interrupt_of_its_kernel_and_ends_with_it(end: str) -> None:
+    words = [sys.executable, "-c", KERNEL, *(["leave"] if end == "leaves" else [])]
+    kernel = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0)
+    try:
+        assert kernel.stdout is not None
+        url = kernel.stdout.readline().strip()
+        assert answers(url)
+        os.killpg(kernel.pid, signal.SIGINT)
+        assert kernel.stdout.readline() == "interrupted\n"
+        if end == "killed":
+            time.sleep(0.5)
+            assert answers(url)
+            kernel.kill()
+        assert ended(url)
+    finally:
+        kernel.kill()
+        kernel.wait()
