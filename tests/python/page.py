@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from websockets.sync.client import connect
 
 PATIENCE_S = 60
-NOTICE, STEPS, STEERING, FIELD = 5, 2, 6, 3
+WELCOME, NOTICE, STEPS, STEERING, FIELD = 1, 5, 2, 6, 3
 VIEW, STEER = 64, 66
 FIRST_VIEW = json.loads((Path(__file__).parents[2] / "testdata" / "wire" / "view.json").read_text())
 
@@ -22,6 +22,7 @@ class Page:
         address = urlsplit(url)
         self._open = ExitStack()
         self.socket = self._open.enter_context(connect(f"ws://{address.netloc}/session?{address.query}", max_size=None))
+        self.source: dict = {}
         self.steps: dict = {}
         self.steering: dict = {}
         self.notices: list[str] = []
@@ -37,7 +38,9 @@ class Page:
         except TimeoutError:
             return
         kind, body = message[0], message[1:]
-        if kind == STEPS:
+        if kind == WELCOME:
+            self.source = json.loads(body)["source"]
+        elif kind == STEPS:
             self.steps = json.loads(body)
         elif kind == STEERING:
             self.steering = json.loads(body)

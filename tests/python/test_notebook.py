@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.error import URLError
@@ -11,6 +12,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
+import xarray
 
 from conftest import VISAPULT
 from page import Page
@@ -84,6 +86,24 @@ def test_a_file_is_shown_as_the_program_shows_it(array: np.ndarray, tmp_path: Pa
             assert shown(view.url)["extent"] == [0, 479]
             with pytest.raises(visapult.CallError, match="steps of its own"):
                 view.publish(values=array)
+
+
+def test_what_xarray_has_is_shown_with_its_coordinates_and_steps(array: np.ndarray) -> None:
+    axes = {"time": [0, 6], "plev": [200, 300, 500, 700, 850, 1000], "lat": [70, 50, 30, 10, -10, -30, -50, -70], "lon": np.arange(10) * 36.0}
+    data = xarray.DataArray(np.stack([array, array + 1]), coords=axes, name="ta", attrs={"units": "K"})
+    units = {"time": "hours since 2001-01-01", "plev": "hPa", "lat": "degrees_north", "lon": "degrees_east"}
+    for axis, unit in units.items():
+        data[axis].attrs["units"] = unit
+    with visapult.view(data) as view:
+        [behind] = [folder for folder in Path(tempfile.gettempdir()).glob("visapult-*/ta.zarr")]
+        page = Page(view.url)
+        page.until(lambda: page.fields, "a field")
+        assert page.fields[0]["extent"] == [0, 479]
+        assert [along["values"][0] for along in page.source["along"]] == [0, -70, 1000]
+        assert (page.source["time_unit"], page.source["fields"]) == ("hours since 2001-01-01", [{"name": "ta", "unit": "K"}])
+    assert not behind.parent.exists()
+    with visapult.view(data.to_dataset()) as view:
+        assert shown(view.url)["extent"] == [0, 479]
 
 
 def test_what_cannot_be_shown_is_told_as_the_program_tells_it(array: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,13 @@ import math
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
 import weakref
 from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from visapult._visapult import ArrayError, CallError, Error, Publisher
 
@@ -18,20 +19,28 @@ if TYPE_CHECKING:
     from visapult._visapult import _Array
 
 Place = str | os.PathLike[str]
+# What is shown, where that is made for a view alone.
+_Behind = Publisher | tempfile.TemporaryDirectory[str] | None
 
 # Seconds that a page's server is given to end in order.
 PATIENCE = 5.0
 
 
+class _XArrays(Protocol):
+    """A DataArray or a Dataset."""
+
+    def to_zarr(self, store: str, *, consolidated: bool) -> object: ...
+
+
 class View:
     """A page that shows a source or arrays, for as long as this object is kept and not closed; in a notebook, its picture."""
 
-    def __init__(self, source: str, publisher: Publisher | None, height: int, port: int) -> None:
+    def __init__(self, source: str, behind: "_Behind", height: int, port: int) -> None:
         self._height = height
-        self._publisher = publisher
+        self._behind = behind
         server = _Server(source, port)
         self._url = server.url
-        self._end = weakref.finalize(self, _end, server, publisher)
+        self._end = weakref.finalize(self, _end, server, behind)
 
     @property
     def url(self) -> str:
@@ -40,9 +49,9 @@ class View:
 
     def publish(self, time: float = math.nan, /, **fields: "_Array") -> None:
         """Shows the next step of arrays, an array for each field; ``time`` in seconds, where it has one. A source that is shown has steps of its own."""
-        if self._publisher is None:
+        if not isinstance(self._behind, Publisher):
             raise CallError("publish: this view shows a source, which has steps of its own; views of arrays have more published")
-        self._publisher.publish(time, **fields)
+        self._behind.publish(time, **fields)
 
     def close(self) -> None:
         """Ends the page and what is published for it."""
@@ -66,7 +75,7 @@ class View:
 
 
 def view(
-    what: "Place | _Array | Mapping[str, _Array]",
+    what: "Place | _XArrays | _Array | Mapping[str, _Array]",
     *,
     name: str = "values",
     unit: str = "",
@@ -78,9 +87,10 @@ def view(
 ) -> View:
     """Shows a field in a page, which a notebook has in the cell's output.
 
-    ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]`` or several of the
-    same shape by their names. Arrays are copied; ``name`` is that of one array, ``unit`` that of ``spacing`` and ``origin``. ``publish`` of what is returned
-    shows further steps of them.
+    ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]``, several of the
+    same shape by their names, or a DataArray or Dataset of xarray, with its coordinates and steps. Arrays are copied, those of xarray into a Zarr store among
+    temporary files; ``name`` is that of an array without one, ``unit`` that of ``spacing`` and ``origin``, which xarray's have themselves.
+    ``publish`` of what is returned shows further steps of arrays.
 
     ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free. The page is there for as long as what is returned is kept
     and not closed.
@@ -90,6 +100,8 @@ def view(
     """
     if isinstance(what, str | os.PathLike):
         return View(os.fspath(what), None, height, port)
+    if hasattr(what, "to_zarr"):
+        return _view_of_xarrays(what, name, height, port)
     arrays: Mapping[str, Any] = what if isinstance(what, Mapping) else {name: what}
     shapes = {field: _shape(array) for field, array in arrays.items()}
     if len(set(shapes.values())) != 1:
@@ -114,6 +126,18 @@ def view(
         return View(publisher.url, publisher, height, port)
     except BaseException:
         publisher.close()
+        raise
+
+
+def _view_of_xarrays(what: Any, name: str, height: int, port: int) -> View:
+    folder = tempfile.TemporaryDirectory(prefix="visapult-")
+    try:
+        source = os.path.join(folder.name, f"{getattr(what, 'name', None) or name}.zarr".replace(os.sep, "_"))
+        dataset = what.to_dataset(name=what.name or name) if hasattr(what, "to_dataset") else what
+        dataset.to_zarr(source, consolidated=False)
+        return View(source, folder, height, port)
+    except BaseException:
+        folder.cleanup()
         raise
 
 
@@ -154,10 +178,12 @@ class _Server:
             self._process.wait()
 
 
-def _end(server: _Server, publisher: Publisher | None) -> None:
+def _end(server: _Server, behind: _Behind) -> None:
     server.end()
-    if publisher is not None:
-        publisher.close()
+    if isinstance(behind, Publisher):
+        behind.close()
+    elif behind is not None:
+        behind.cleanup()
 
 
 def _program() -> str:
