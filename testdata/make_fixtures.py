@@ -485,7 +485,7 @@ def write_axes():
     turned = "y turned, to grow with the coordinates"
     expect("hdf5/axes.h5:/falling", "u8", **named("v", remark=turned), **placed)
     expect("hdf5/axes.h5:/uneven", "u8", **named("v", remark="coordinates z are uneven"), **placed)
-    remark = "different units (lon degrees_east, lat degrees_north, lev hPa) not used: spacing 1; " + turned
+    remark = "different units (lon degrees_east, lat degrees_north, lev hPa): samples are shown equally far apart; " + turned
     expect("hdf5/axes.h5:/mixed", "u8", **named("v", remark=remark))
     expect("hdf5/axes.h5:/backwards", "u8", **named("v", remark="x and z turned"), **placed)
 

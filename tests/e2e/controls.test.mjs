@@ -417,11 +417,25 @@ describe("controls", () => {
     t.after(() => server.kill());
     const page = await openPage(here.browser, server.url, { before: keepWords });
     await hasPicture(page);
-    const names = ["x: lon [degrees_east]", "y: lat [degrees_north]", "z: plev [hPa]", "300", "500"];
+    const names = ["x: lon [\u00b0E]", "y: lat [\u00b0N]", "z: plev [hPa]", "300", "1000"];
     await page.waitForFunction((names) => names.every((name) => window.written.includes(name)), names);
     await page.getByText("step 0 / 2 \u00b7 2001-01-01 00:00 UTC").first().waitFor();
     await page.getByRole("button", { name: "Step forward" }).click();
     await page.getByText("step 1 / 2 \u00b7 2001-01-01 06:00 UTC").first().waitFor();
+    await until(page, (v) => v.shown.step === 1);
+    // What is saved says of what and when it is.
+    await page.evaluate(() => {
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (words, ...at) {
+        if (!this.canvas.isConnected) window.caption = words;
+        return fillText.call(this, words, ...at);
+      };
+    });
+    const download = page.waitForEvent("download");
+    await page.keyboard.press("p");
+    await download;
+    const caption = await page.evaluate(() => window.caption);
+    assert.equal(caption, "atmosphere.zarr \u00b7 step 1 / 2 \u00b7 2001-01-01 06:00 UTC");
     assert.deepEqual(page.errors, []);
     await page.close();
   });

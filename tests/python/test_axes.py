@@ -390,8 +390,8 @@ def test_coordinates_may_be_what_is_not_valid_and_what_the_array_is_filled_with(
         group.create_array("v", shape=(2, 3, 8), dtype="f4", dimension_names=["z", *axes])[:] = 1
         for name, (along, attributes) in axes.items():
             group.create_array(name, shape=along.shape, dtype=along.dtype, fill_value=2, dimension_names=[name], attributes=attributes)[:] = along
-    [level] = json.loads(run("info", "--json", path).stdout)["levels"]
-    assert level["spacing"] == [45, 1, 1] and level["unit"] == "degrees"
+    along = json.loads(run("info", "--json", path).stdout)["along"]
+    assert [axis and axis["values"] for axis in along] == [list(range(0, 360, 45)), [0, 1, 2], None]
 
 
 def test_two_axes_of_times_are_told_apart_by_their_names_in_zarr(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from urllib.request import urlopen
 import numpy as np
 import pytest
 import xarray
+from websockets.exceptions import InvalidStatus
 
 from conftest import VISAPULT
 from page import Page
@@ -77,6 +79,45 @@ def test_further_steps_of_arrays_are_shown_as_they_are_published(array: np.ndarr
         assert shown(view.url)["extent"] == [1000, 1479]
         with pytest.raises(visapult.CallError, match="b"):
             view.publish(a=array)
+        with pytest.raises(visapult.CallError, match="given by their names, as in view.publish"):
+            view.publish(array)
+
+
+def test_many_arrays_have_a_short_title(array: np.ndarray) -> None:
+    with visapult.view({f"mass fraction of species {i}": array for i in range(20)}) as view:
+        page = Page(view.url)
+        page.until(lambda: page.fields, "a field")
+        assert len(page.source["fields"]) == 20 and page.source["name"].endswith("of species 2 and 17 more")
+
+
+def test_a_view_takes_the_place_of_the_one_that_has_its_port(array: np.ndarray) -> None:
+    with visapult.view(array) as other:
+        port = int(other.url.split(":")[2].partition("/")[0])
+    first = visapult.view(array, port=port)
+    with visapult.view(array + 1, port=port) as second:
+        assert "closed" in first._repr_html_()
+        assert shown(second.url)["extent"] == [1, 480]
+
+
+def test_who_had_the_address_of_a_view_has_none_of_later_pages(array: np.ndarray) -> None:
+    with visapult.view(array) as first, visapult.view(array) as second:
+        tokens = [view.url.partition("token=")[2] for view in (first, second)]
+        assert len(set(tokens)) == 2
+        with pytest.raises(InvalidStatus):
+            Page(second.url.replace(tokens[1], tokens[0]))
+
+
+def test_a_view_that_is_interrupted_while_it_begins_leaves_nothing_behind() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"ripp://AAAAAAAAAAAAAAAAAAAAAA@127.0.0.1:{silent.getsockname()[1]}/run#{'A' * 43}"
+        kernel = subprocess.Popen([sys.executable, "-c", f"import visapult; visapult.view({url!r})"], stderr=subprocess.DEVNULL, process_group=0)
+        connection, _ = silent.accept()
+        with connection:
+            os.killpg(kernel.pid, signal.SIGINT)
+            assert kernel.wait(SOON_S) != 0
+            connection.settimeout(SOON_S)
+            while connection.recv(1 << 16):
+                pass
 
 
 def test_a_file_is_shown_as_the_program_shows_it(array: np.ndarray, tmp_path: Path) -> None:
@@ -115,6 +156,15 @@ def test_what_cannot_be_shown_is_told_as_the_program_tells_it(array: np.ndarray,
         visapult.view({"a": array, "b": array[:, :, 1:]})
     with pytest.raises(visapult.ArrayError, match="not none"):
         visapult.view({})
+    with pytest.raises(visapult.ArrayError, match="not one of 4 axes: show what is first along the first one, and publish"):
+        visapult.view(array[None])
+    with pytest.raises(visapult.ArrayError, match="ndarray is neither"):
+        visapult.view(np.zeros((2, 2, 2), "M8[s]"))
+    for options, said in (({"spacing": (9, 9, 9)}, "spacing is of arrays"), ({"name": "foo"}, "name is of arrays")):
+        with pytest.raises(visapult.CallError, match=said):
+            visapult.view(tmp_path / "missing.npy", **options)
+    with pytest.raises(visapult.CallError, match="named by text"):
+        visapult.view({1: array})
     with pytest.raises(visapult.ArrayError, match="int is neither a path, an array"):
         visapult.view(7)
     monkeypatch.setenv("VISAPULT", str(tmp_path / "elsewhere"))

@@ -201,14 +201,14 @@ pub(crate) struct RenderOptions {
     #[arg(long, value_name = "LENGTH", default_value_t = 3.0, allow_negative_numbers = true)]
     pub(crate) distance: f64,
     /// The point that is looked at, where the box's centre is 0,0,0 and its longest edge 1: `at` in a link of the page.
-    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_point, allow_hyphen_values = true)]
-    pub(crate) at: Point,
+    #[arg(long, value_name = "X,Y,Z", default_value = "0,0,0", value_parser = parse_triple, allow_hyphen_values = true)]
+    pub(crate) at: Triple,
     /// Vertical field of view, in degrees.
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) fov: f64,
     /// How many times as long as it is each axis is shown, such as 1,1,30 for a layer of air that is wide and thin.
-    #[arg(long, value_name = "X,Y,Z", default_value = "1,1,1", value_parser = parse_point, allow_hyphen_values = true)]
-    pub(crate) stretch: Point,
+    #[arg(long, value_name = "X,Y,Z", default_value = "1,1,1", value_parser = parse_triple, allow_hyphen_values = true)]
+    pub(crate) stretch: Triple,
     /// Transfer function: a JSON file of ours or of ParaView [default: fits the field's range].
     #[arg(long, value_name = "FILE")]
     pub(crate) tf: Option<PathBuf>,
@@ -269,7 +269,7 @@ pub(crate) struct InfoOptions {
 
 /// Numbers along x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Point(pub(crate) [f64; 3]);
+pub(crate) struct Triple(pub(crate) [f64; 3]);
 
 /// Pixels across and down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,10 +301,10 @@ fn parse_size(text: &str) -> Result<ImageSize, String> {
     }
 }
 
-fn parse_point(text: &str) -> Result<Point, String> {
+fn parse_triple(text: &str) -> Result<Triple, String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
-    let point = numbers.ok().and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
-    point.map(Point).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
+    let triple = numbers.ok().and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
+    triple.map(Triple).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
 }
 
 fn parse_code_bits(text: &str) -> Result<CodeBits, String> {
@@ -369,9 +369,9 @@ mod tests {
 
     #[test]
     fn points_are_three_numbers() {
-        assert_eq!(parse_point("0.1,-2, 3e-1"), Ok(Point([0.1, -2.0, 0.3])));
+        assert_eq!(parse_triple("0.1,-2, 3e-1"), Ok(Triple([0.1, -2.0, 0.3])));
         for text in ["", "1,2", "1,2,3,4", "a,b,c"] {
-            assert!(parse_point(text).is_err(), "{text}");
+            assert!(parse_triple(text).is_err(), "{text}");
         }
     }
 

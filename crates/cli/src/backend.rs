@@ -11,7 +11,7 @@ use visapult_portal::Stage;
 use visapult_ripp_net::{Identity, Options, Token, own_host, user_folder};
 
 use crate::arguments::BackendOptions;
-use crate::commands::{NO_SIMULATION, back_end_config, default_pes, log_steering, serve_page, show};
+use crate::commands::{NO_SIMULATION, back_end_config, default_pes, heed_input, log_steering, serve_page, show};
 use crate::output_file::{Output, check_writable, write_whole};
 use crate::processes::Processes;
 use crate::say::{say, tell};
@@ -19,6 +19,7 @@ use crate::say::{say, tell};
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
+    heed_input(&options.page);
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config("", &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), "", "backend")?;

@@ -28,6 +28,7 @@ const MOST_DEFAULT_PES: usize = 4;
 const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
+    heed_input(&options.page);
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config(&options.source, &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), &options.source, "view")?;
@@ -87,13 +88,10 @@ pub(crate) fn serve_page(
     let portal = Portal::bind(PortalConfig {
         address: page.bind,
         port: page.port,
-        ..PortalConfig::with_tokens(user_tokens()?)
+        ..PortalConfig::with_tokens(tokens_for(page)?)
     })?;
     // From the moment on at which the URL is known. A terminal that goes may be told of twice, by the system and by a shell: the end is as orderly.
     on_signal(portal.stopper())?;
-    if page.until_input_ends {
-        once_input_ends(portal.stopper());
-    }
     let url = portal.url();
     say(&url);
     if is_simulation {
@@ -109,6 +107,13 @@ pub(crate) fn serve_page(
     })
 }
 
+/// To be called first of all: what is to end may not have begun.
+pub(crate) fn heed_input(page: &PageOptions) {
+    if page.until_input_ends {
+        once_input_ends();
+    }
+}
+
 /// Puts a back end on stage.
 pub(crate) fn show(stage: &Stage, back_end: Arc<BackEnd>) {
     back_end.prepare_first_view();
@@ -120,7 +125,11 @@ pub(crate) fn log_steering(back_end: &BackEnd, page: &PageOptions) -> Result<()>
     page.steering_log.as_ref().map_or(Ok(()), |file| Ok(back_end.log_steering(file)?))
 }
 
-fn user_tokens() -> Result<Tokens> {
+/// The user's, who comes back to the page, or such as are of no use once whoever started this has ended.
+fn tokens_for(page: &PageOptions) -> Result<Tokens> {
+    if page.until_input_ends {
+        return Ok(Tokens::fresh()?);
+    }
     let kept = user_folder().and_then(|folder| Ok(Tokens::kept_in(&folder)?));
     kept.or_else(|problem| {
         tell(&format!("{problem}; pages will not survive a restart of this server"));

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 
 /// What a program returns that was interrupted, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -59,12 +59,12 @@ pub(crate) fn on_signal(asked: impl FnMut() + Send + 'static) -> Result<()> {
     ignored.into_iter().try_for_each(|signal| ignore(signal).map(drop))
 }
 
-/// Has `asked` called once the standard input ends; what comes there is for nobody.
-pub(crate) fn once_input_ends(mut asked: impl FnMut() + Send + 'static) {
-    thread::spawn(move || {
+/// Asks this program to end once its standard input does, whatever it is about; what comes there is for nobody.
+pub(crate) fn once_input_ends() {
+    thread::spawn(|| {
         // What cannot be read has ended, too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        asked();
+        let _ = raise(Signal::SIGTERM);
     });
 }
 

@@ -1,10 +1,14 @@
 //! Where samples lie along an axis, as it is told to others: in few numbers.
 
 use visapult_publish::messages::{AlongAxis, MOST_ALONG, cut};
-use visapult_volume_io::{Along, Coordinates};
+use visapult_volume_io::{Along, Coordinates, SourceInfo};
 
-/// `None` of what tells nothing beyond the grid, and of coordinates that turn back.
-pub(crate) fn told_along(along: &Along) -> Option<AlongAxis> {
+/// Of x, y, z; `None` of what tells nothing beyond the grid, and of coordinates that turn back.
+pub(crate) fn told_along(info: &SourceInfo) -> [Option<AlongAxis>; 3] {
+    std::array::from_fn(|axis| told(&info.along[axis]).filter(|_| !info.along[axis].is_as(info.grid(), axis)))
+}
+
+fn told(along: &Along) -> Option<AlongAxis> {
     let Along::Told(Coordinates { name, unit, values, .. }) = along else { return None };
     let told = AlongAxis { name: cut(name), unit: cut(unit), values: resampled(values, values.len().min(MOST_ALONG)) };
     told.check().is_ok().then_some(told)
@@ -47,10 +51,10 @@ mod tests {
 
     #[test]
     fn few_coordinates_are_told_as_they_are_and_many_at_equal_distances() {
-        assert_eq!(values(told_along(&along(&[1000.0, 500.0, 10.0]))), Some(vec![1000.0, 500.0, 10.0]));
-        assert_eq!(values(told_along(&along(&[7.0]))), Some(vec![7.0]));
+        assert_eq!(values(told(&along(&[1000.0, 500.0, 10.0]))), Some(vec![1000.0, 500.0, 10.0]));
+        assert_eq!(values(told(&along(&[7.0]))), Some(vec![7.0]));
         let squares: Vec<f64> = (0..1000).map(|i| f64::from(i * i)).collect();
-        let told = told_along(&along(&squares)).unwrap();
+        let told = told(&along(&squares)).unwrap();
         assert_eq!((told.values.len(), told.values[0], told.values[MOST_ALONG - 1]), (MOST_ALONG, 0.0, 998_001.0));
         let Along::Told(again) = along_of(Some(&told), 1000) else { panic!("nothing was told") };
         assert!(again.values.iter().zip(&squares).all(|(one, other)| (one - other).abs() < 10.0));
@@ -59,9 +63,9 @@ mod tests {
     #[test]
     fn what_turns_back_or_is_not_known_is_not_told() {
         for turning in [&[1.0, 3.0, 2.0][..], &[1.0, 1.0], &[0.0, f64::INFINITY]] {
-            assert_eq!(told_along(&along(turning)), None, "{turning:?}");
+            assert_eq!(told(&along(turning)), None, "{turning:?}");
         }
-        assert_eq!([told_along(&Along::Grid), told_along(&Along::Unknown)], [None, None]);
+        assert_eq!([told(&Along::Grid), told(&Along::Unknown)], [None, None]);
         assert_eq!(along_of(None, 5), Along::Grid);
     }
 }

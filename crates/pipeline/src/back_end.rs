@@ -238,7 +238,7 @@ impl BackEnd {
                 time_unit: info.time_unit.clone(),
                 calendar: info.calendar.clone(),
                 grid: info.grid().into(),
-                along: info.along.each_ref().map(told_along),
+                along: told_along(info),
                 fields,
             },
             steps: self.steps().into(),

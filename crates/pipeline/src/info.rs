@@ -41,6 +41,8 @@ pub struct SourceReport {
     pub times: Vec<f64>,
     /// Unit of `times`.
     pub time_unit: String,
+    /// Calendar in which that counts, as netCDF calls it; empty where none is told.
+    pub calendar: String,
     /// Whether steps keep coming.
     pub live: bool,
 }
@@ -156,11 +158,12 @@ impl SourceReport {
             format: info.format.clone(),
             levels: info.levels.iter().map(GridShape::from).collect(),
             edges: info.grid().edges(),
-            along: info.along.each_ref().map(told_along),
+            along: told_along(info),
             fields: fields.collect::<Result<_, PipelineError>>()?,
             steps: [steps.first, steps.last],
             times: info.times.clone(),
             time_unit: info.time_unit.clone(),
+            calendar: info.calendar.clone(),
             live: info.live,
         })
     }
@@ -209,6 +212,9 @@ impl fmt::Display for SourceReport {
         write!(f, "  steps    {first} to {last}{live}")?;
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
             write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
+            if !self.calendar.is_empty() {
+                write!(f, " ({})", self.calendar)?;
+            }
         }
         if let Some((step, time)) = first_out_of_order(&self.times) {
             write!(f, "; out of order: step {step} has time {time} (steps are shown as they are stored)")?;

@@ -7,7 +7,7 @@ mod proxy;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use visapult_render::{Image, Rendering, TransferFunction};
+use visapult_render::{Camera, Image, Rendering, TransferFunction};
 use visapult_volume::{StepIndex, StepSpan, ValueRange};
 use visapult_volume_io::{Scale, Source, SourceInfo, nearest, with_logarithms};
 
@@ -53,6 +53,8 @@ pub struct RenderStatistics {
     pub peak_bytes: u64,
     /// Pixels across and down.
     pub size: [usize; 2],
+    /// From where it is seen, and how long axes are shown.
+    pub camera: Camera,
     /// Proxy the image went through.
     pub proxy: String,
     /// Why it was that one, where it was left to choose.
@@ -204,6 +206,7 @@ fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_
         device: shown.device,
         peak_bytes: peak_bytes().unwrap_or(0),
         size: config.size,
+        camera: config.camera,
         proxy: proxy_name(made.proxy).to_owned(),
         choice: made.choice,
         blocks: None,

@@ -8,6 +8,8 @@ use crate::roles::Role;
 
 /// Values of coordinates that are kept of one file: its fields may have many, and all of them different ones.
 pub(crate) const MOST_KEPT: usize = 1 << 24;
+/// How far samples may lie from where a grid has them, in its spacings, and still be there.
+const ROUNDING: f64 = 1e-3;
 /// Characters of a name or a unit that a remark repeats.
 const MOST_REPEATED: usize = 40;
 
@@ -76,6 +78,14 @@ impl Along {
         })
     }
 
+    /// Whether it tells what `grid` has along an axis, too, but for rounding and the word for the unit.
+    pub fn is_as(&self, grid: &Grid, axis: usize) -> bool {
+        let Self::Told(told) = self else { return true };
+        let (origin, spacing) = (grid.origin[axis], grid.spacing[axis]);
+        let is_there = |(i, value): (usize, &f64)| (value - origin - i as f64 * spacing).abs() <= ROUNDING * spacing;
+        symbol(&told.unit) == symbol(&grid.unit) && told.values.iter().enumerate().all(is_there)
+    }
+
     /// Of the means of two samples each: between them. A last one without a second stays where it is.
     pub(crate) fn halve(&mut self) {
         if let Self::Told(Coordinates { values, .. }) = self {
@@ -111,8 +121,8 @@ pub(crate) struct Placed {
 
 /// Puts coordinates along x, y, z into a grid of unit spacing. Spacings are negative where coordinates fall.
 ///
-/// Lengths are told in the unit of the first axis that has more than one sample. Where units cannot be compared no coordinate is used, and y and x run the way
-/// that their coordinates grow, z where it is told which is up.
+/// Lengths are told in the unit of the first axis that has more than one sample. Where units cannot be compared, or an axis has no coordinates, none is used, and y
+/// and x run the way that their coordinates grow, z where it is told which is up.
 /// One sample alone along an axis has no spacing, and is placed where its unit can be compared with that of the others.
 pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let mut placed = Placed::default();
@@ -135,12 +145,17 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let Some((_, first, ..)) = used.first() else { return placed };
     let unit = symbol(&first.coordinates.unit).to_owned();
     let to_unit = |found: &Found| Conversion::of(&found.coordinates.unit, &unit);
-    if used.iter().any(|(_, found, ..)| to_unit(found).is_none()) {
+    let lacks = |axis: &usize| grid.size[*axis] > 1 && !used.iter().any(|(known, ..)| known == axis);
+    let missing: Vec<_> = (0..3).filter(lacks).map(|axis| ["x", "y", "z"][axis]).collect();
+    let differ = used.iter().any(|(_, found, ..)| to_unit(found).is_none());
+    if differ || !missing.is_empty() {
         let named: Vec<_> = used.iter().map(|(_, found, ..)| described(&found.coordinates)).collect();
-        remarks.push(format!(
-            "coordinates in different units ({}) are shown with samples equally far apart",
-            named.join(", ")
-        ));
+        let why = if differ {
+            format!("coordinates in different units ({})", named.join(", "))
+        } else {
+            format!("no coordinates along {}", missing.join(" and "))
+        };
+        remarks.push(format!("{why}: samples are shown equally far apart"));
         let is_turned = |axis: usize, found: &Found| axis < 2 || found.coordinates.are_downwards.is_some();
         for (axis, found, _, spacing) in used {
             if spacing.mean < 0.0 && is_turned(axis, found) {
@@ -150,9 +165,6 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
         }
         placed.is_more_than_grid = true;
         return placed;
-    }
-    for axis in (0..3).filter(|axis| grid.size[*axis] > 1 && !used.iter().any(|(known, ..)| known == axis)) {
-        remarks.push(format!("no coordinates along {}: spacing 1", ["x", "y", "z"][axis]));
     }
     for (axis, found, value) in single {
         if let Some(conversion) = to_unit(found).filter(|_| value.is_finite()) {
@@ -456,12 +468,14 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_told() {
         let told = |along| place(&along, &mut Grid::of_size([3, 2, 3])).remarks.join("; ");
+        let row = |along| place(&[along, None, None], &mut Grid::of_size([3, 1, 1])).remarks.join("; ");
         let lon = || coordinates("lon", "degrees_east", &[0.0, 2.0, 4.0]);
         let height = |values| coordinates("height", "m", values);
         assert!(told([lon(), None, height(&[0.0, 1.0, 2.0])]).contains("different units (lon degrees_east, height m)"));
-        assert!(told([height(&[0.0, 1.0, 9.0]), None, None]).contains("height are uneven"));
+        assert!(row(height(&[0.0, 1.0, 9.0])).contains("height are uneven"));
         assert!(told([height(&[0.0, 1.0, 0.5]), None, None]).contains("neither grow nor fall"));
-        assert!(told([height(&[0.0, 1.0, 2.0]), None, None]).contains("no coordinates along y"));
+        let partly = told([height(&[0.0, 1.0, 2.0]), None, None]);
+        assert_eq!(partly, "no coordinates along y and z: samples are shown equally far apart");
         assert_eq!(told([None, None, None]), "");
     }
 }

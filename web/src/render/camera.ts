@@ -57,10 +57,18 @@ export function seesSameBox(one: Camera, other: Camera): boolean {
   return one.stretch.every((times, axis) => Math.fround(times) === Math.fround(other.stretch[axis]));
 }
 
-/** The same camera, and what it looks at, where the box has other edges. */
+/** The same camera where the box has other edges: it looks at the same place of it, or as far outside. */
 export function restretched(camera: Camera, stretch: Vec3, before: Vec3, after: Vec3): Camera {
-  const moved = (axis: 0 | 1 | 2) => (camera.target[axis] * after[axis]) / before[axis];
+  const moved = (axis: 0 | 1 | 2) => {
+    const inside = Math.min(before[axis] / 2, Math.max(-before[axis] / 2, camera.target[axis]));
+    return withinReach(camera.target[axis] + inside * (after[axis] / before[axis] - 1));
+  };
   return { ...camera, stretch, target: [moved(0), moved(1), moved(2)] };
+}
+
+/** What a camera may look at, along one axis. */
+function withinReach(n: number): number {
+  return Math.min(FARTHEST_TARGET, Math.max(-FARTHEST_TARGET, n));
 }
 
 /** A key view, and how many rays it has per row and column. */
@@ -86,8 +94,7 @@ export function pan(camera: Camera, right: number, up: number): Camera {
   const basis = basisOf(camera);
   const height = 2 * camera.distance * Math.tan((camera.fov * Math.PI) / 360);
   const moved = add(camera.target, add(scale(basis.right, right * height), scale(basis.up, up * height)));
-  const limit = (n: number) => Math.min(FARTHEST_TARGET, Math.max(-FARTHEST_TARGET, n));
-  return { ...camera, target: [limit(moved[0]), limit(moved[1]), limit(moved[2])] };
+  return { ...camera, target: [withinReach(moved[0]), withinReach(moved[1]), withinReach(moved[2])] };
 }
 
 export function zoom(camera: Camera, factor: number): Camera {

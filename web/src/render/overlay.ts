@@ -13,7 +13,7 @@ import {
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
 import { decadeMarks } from "./decades";
-import { axisMarks, type Mark, marksWithEnds } from "./ticks";
+import { axisMarks, type Mark, marksWithEnds, stopMarks } from "./ticks";
 
 /** Of colours, by values. */
 export interface Legend {
@@ -43,6 +43,12 @@ const LINE = 14;
 const BESIDE = 8;
 /** Where along its axis a name may be, in order of choice. */
 const NAME_AT = [0.5, 0.3, 0.7, 0.15, 0.85] as const;
+/** Signs for units whose names are long. */
+const DEGREES: readonly (readonly [names: RegExp, sign: string])[] = [
+  [/^degrees?_?n(orth)?$/i, "\u00b0N"],
+  [/^degrees?_?e(ast)?$/i, "\u00b0E"],
+  [/^degrees?$/i, "\u00b0"],
+];
 const AXIS_NAMES = ["x", "y", "z"] as const;
 
 /** The canvas above the picture, drawn anew only where something else is to be seen on it: a browser pays for each drawing by all its pixels. */
@@ -71,6 +77,13 @@ export class Overlay {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     drawLabels(context, labels, three, width / ratio, height / ratio);
   }
+}
+
+/** Writes what a picture is of in the lower right corner of one of `width x height` CSS pixels. */
+export function writeCaption(context: CanvasRenderingContext2D, words: string, width: number, height: number): void {
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  text(context, shortened(context, words, width - 2 * BESIDE), width - BESIDE, height - LINE, FAINT, "11px", "right");
 }
 
 /** Draws axes' ticks and labels, legend and gizmo on a 2-D canvas of `width x height` CSS pixels. */
@@ -153,12 +166,13 @@ function drawAxis(
   const centre = project([0, 0, 0]) ?? [width / 2, height / 2];
   const out = outward(a, b, centre);
   const [lo, hi] = [Math.min(...scale.ends), Math.max(...scale.ends)];
+  const marks = scale.stops ? stopMarks(scale.stops, length) : axisMarks(lo, hi, length);
   const numberOf = ({ value, words }: Mark): readonly AxisNumber[] => {
     const t = scale.placeOf(value);
     const at = project(edge.a.map((n, i) => n + (edge.b[i] - n) * t) as unknown as Vec3);
     return at ? [{ words, at, x: at[0] + out[0] * 10, y: at[1] + out[1] * 13 }] : [];
   };
-  const name = axisName(scale, labels.camera.stretch[axis]);
+  const name = axisName(scale, labels.camera.stretch[axis] / Math.min(...labels.camera.stretch));
   for (const t of NAME_AT) {
     const at = [0, 1].map((i) => a[i] + (b[i] - a[i]) * t + out[i] * 36);
     const x = whole(context, name, at[0], side(out), width);
@@ -176,7 +190,7 @@ function drawAxis(
     const among = places.copy();
     return numbers.filter((number) => takes(among, number)).length;
   };
-  for (const number of numbersToTell(axisMarks(lo, hi, length), numberOf, toldOf)) {
+  for (const number of numbersToTell(marks, numberOf, toldOf)) {
     const { words, at, x, y } = number;
     context.moveTo(at[0], at[1]);
     context.lineTo(at[0] + out[0] * 5, at[1] + out[1] * 5);
@@ -349,9 +363,11 @@ function drawLegend(
   places.keep(0, above - LINE / 2, left + extent + BESIDE, above + LINE / 2);
 }
 
-/** With its unit, and how many times as long as it is the axis is shown. */
+/** With its unit, and how many times as long as it is the axis is shown, beside that which is stretched least. */
 function axisName({ name, unit }: AxisScale, times: number): string {
-  return name + (unit ? ` [${unit}]` : "") + (times === 1 ? "" : ` \u00d7 ${Number(times.toPrecision(4))}`);
+  const sign = DEGREES.find(([names]) => names.test(unit))?.[1] ?? unit;
+  const stretched = times === 1 ? "" : `, drawn ${Number(times.toPrecision(4))}\u00d7 as long`;
+  return name + (sign ? ` [${sign}]` : "") + stretched;
 }
 
 function legendColours(stops: readonly ColourStop[]): readonly (readonly [number, string])[] {

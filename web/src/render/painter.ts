@@ -217,21 +217,21 @@ export class Painter {
     this.#schedule();
   }
 
-  /** The picture as PNG, with labels or without. */
-  async png(withLabels: boolean): Promise<Blob> {
+  /** The picture as PNG, with labels and a caption, or without either. */
+  async png(caption: string | null): Promise<Blob> {
     this.#presenter.fade.end();
-    if (!withLabels) this.#presenter.presentPlain(this.#image());
+    if (caption === null) this.#presenter.presentPlain(this.#image());
     else this.#present();
-    const blob = this.#presenter.png(withLabels);
+    const blob = this.#presenter.png(caption);
     this.#present();
     return blob;
   }
 
-  /** The picture with labels, to be printed: what it is drawn on is empty there. */
-  copy(): HTMLCanvasElement {
+  /** The picture with labels and a caption, to be printed: what it is drawn on is empty there. */
+  copy(caption: string): HTMLCanvasElement {
     this.#presenter.fade.end();
     this.#present();
-    return this.#presenter.copy(true);
+    return this.#presenter.copy(caption);
   }
 
   #newScene(): void {

@@ -76,21 +76,23 @@ export class Presenter {
   }
 
   /** What the canvas shows now, as PNG; call in the task that presented it. */
-  png(withOverlay: boolean): Promise<Blob> {
-    const copy = this.copy(withOverlay);
+  png(caption: string | null): Promise<Blob> {
+    const copy = this.copy(caption);
     return new Promise((resolve, reject) => {
       copy.toBlob((blob) => (blob ? resolve(blob) : reject(new GraphicsError("the browser made no PNG"))), "image/png");
     });
   }
 
-  /** The same as a canvas. */
-  copy(withOverlay: boolean): HTMLCanvasElement {
+  /** The same as a canvas; with labels and a caption, or without either. */
+  copy(caption: string | null): HTMLCanvasElement {
     const copy = document.createElement("canvas");
     [copy.width, copy.height] = this.size;
     const context = copy.getContext("2d");
     if (!context) throw new GraphicsError("the browser gave no canvas for a copy of the picture");
     context.drawImage(this.#canvas, 0, 0);
-    if (withOverlay) context.drawImage(this.#overlayCanvas, 0, 0);
+    if (caption === null) return copy;
+    context.drawImage(this.#overlayCanvas, 0, 0);
+    this.#surroundings?.writeCaption(context, caption, this.#pixelRatio);
     return copy;
   }
 }

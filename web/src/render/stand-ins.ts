@@ -1,4 +1,4 @@
-import { type Geometry, LOST, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
+import { type Geometry, geometryOf, LOST, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
 import type { KeyView, SegmentKey } from "../wire/index";
 import type { Box } from "./boxes";
 import type { BrickSet } from "./brick-sets";
@@ -95,7 +95,7 @@ export class StandIns {
     const { known } = this;
     if (!known) return false;
     const gl = this.#gl;
-    const program = this.#begin("face", faceFragment, known.bricks, key.range, fromWorld(known));
+    const program = this.#begin("face", faceFragment, known.bricks, key.range, fromWorldOf(key, known));
     this.#setKey(program, key);
     gl.uniform3fv(program.at("uNormal"), key.normal);
     gl.uniform1f(program.at("uDepth"), key.near + (spot.layer * (key.far - key.near)) / key.slabCount);
@@ -108,7 +108,7 @@ export class StandIns {
     const { known } = this;
     if (!known) return false;
     const gl = this.#gl;
-    const program = this.#begin("ray", rayFragment, known.bricks, key.range, fromWorld(known));
+    const program = this.#begin("ray", rayFragment, known.bricks, key.range, fromWorldOf(key, known));
     this.#setKey(program, key);
     gl.uniform2f(program.at("uDepth"), key.near - apart / 2, apart);
     for (let layer = lo[2]; layer < lo[2] + size[2]; layer++) {
@@ -123,8 +123,8 @@ export class StandIns {
     const { known } = this;
     if (!known) return false;
     const gl = this.#gl;
-    const { bricks, geometry, transfer } = known;
-    const program = this.#begin("slab", integrals + slabFragment, bricks, [0, 1], fromWorld(known));
+    const { bricks, transfer } = known;
+    const program = this.#begin("slab", integrals + slabFragment, bricks, [0, 1], fromWorldOf(key, known));
     this.#setKey(program, key);
     this.#classified.update(transfer);
     program.bind(1, { name: "uIntegrals", kind: gl.TEXTURE_2D, texture: this.#classified.texture });
@@ -133,7 +133,7 @@ export class StandIns {
     gl.uniform3fv(program.at("uNormal"), key.normal);
     const thickness = (key.far - key.near) / key.slabCount;
     gl.uniform2f(program.at("uBetween"), key.near + slab * thickness, key.near + (slab + 1) * thickness);
-    gl.uniform3fv(program.at("uHalfEdges"), scale(geometry.edges, 0.5));
+    gl.uniform3fv(program.at("uHalfEdges"), scale(boxOf(key, known).edges, 0.5));
     gl.uniform2f(program.at("uFirst"), first[0] - spot.x, first[1] - spot.y);
     this.#fill(spot);
     return true;
@@ -221,8 +221,13 @@ export class StandIns {
   }
 }
 
-function fromWorld({ bricks, geometry }: Known): ToTexture {
-  return textureFromWorld(geometry, bricks.level, bricks.size);
+/** The box as a keyframe has it, which may be stretched otherwise than it is shown. */
+function boxOf({ camera }: KeyRays, { geometry }: Known): Geometry {
+  return geometryOf(geometry.grid, camera.stretch);
+}
+
+function fromWorldOf(key: KeyRays, known: Known): ToTexture {
+  return textureFromWorld(boxOf(key, known), known.bricks.level, known.bricks.size);
 }
 
 function perAxis(of: (axis: 0 | 1 | 2) => number): Vec3 {

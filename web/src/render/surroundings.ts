@@ -2,7 +2,7 @@ import type { AxisScales, Geometry, Scale } from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera } from "./camera";
 import type { Gl } from "./gl";
-import { type Legend, Overlay } from "./overlay";
+import { type Legend, Overlay, writeCaption } from "./overlay";
 
 /** What the legend of a field says. */
 export interface LegendWords {
@@ -55,6 +55,12 @@ export class Surroundings {
     this.#box.reset();
     this.#box.draw(side, edges, this.#canvas.width, this.#canvas.height, pixelRatio);
     this.#box.reset();
+  }
+
+  /** What a picture of the canvas' size is of. */
+  writeCaption(context: CanvasRenderingContext2D, words: string, pixelRatio: number): void {
+    context.scale(pixelRatio, pixelRatio);
+    writeCaption(context, words, this.#canvas.width / pixelRatio, this.#canvas.height / pixelRatio);
   }
 
   drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {

@@ -50,6 +50,17 @@ export function* axisMarks(lo: number, hi: number, length: number): Generator<re
   if (hi > lo) yield ends(lo, hi, tickStep(lo, hi, fewest));
 }
 
+/** The same of an axis on which these stand equally far apart: some of them. */
+export function* stopMarks(stops: readonly number[], length: number): Generator<readonly Mark[]> {
+  const last = stops.length - 1;
+  const fewest = Math.max(1, Math.min(last, 6, Math.floor(length / AMPLE)));
+  const most = Math.max(fewest, Math.min(last, Math.floor(length / CLOSE)));
+  for (let count = fewest; count <= most; count++) {
+    const chosen = new Set(Array.from({ length: count + 1 }, (_, i) => Math.round((i * last) / count)));
+    yield [...chosen].map((i) => ({ value: stops[i], words: formatNumber(stops[i]) }));
+  }
+}
+
 function ends(lo: number, hi: number, step: number): readonly [Mark, Mark] {
   const words = scaleWords(lo, hi, step);
   const end = (value: number) => ({ value, words: words(value, (hi - lo) / 1000) });

@@ -11,7 +11,7 @@ import { KeyScope } from "./key-scope";
 import { type KeyActions, listenToKeys } from "./keys";
 import { ageWords, Lag } from "./lag";
 import { Panel, type Statistics } from "./panel";
-import { pictureName } from "./picture-name";
+import { captionWords, pictureName } from "./picture-name";
 import { exposeToTests } from "./probe";
 import { offersLogarithm, scaleOf } from "./scales";
 import { isRefused, statusWords } from "./status-words";
@@ -193,7 +193,7 @@ class App {
     document.addEventListener("visibilitychange", comeBack);
     window.addEventListener("focus", comeBack);
     window.addEventListener("beforeprint", () => {
-      if (viewer().state.source) this.#printed.replaceChildren(viewer().painter.copy());
+      if (viewer().state.source) this.#printed.replaceChildren(viewer().painter.copy(this.#caption()));
     });
     window.addEventListener("afterprint", () => this.#printed.replaceChildren());
     window.addEventListener("pagehide", () => viewer().saveAddress());
@@ -276,6 +276,12 @@ class App {
     });
   }
 
+  /** What a saved picture is of. */
+  #caption(): string {
+    const { source } = this.#viewer.state;
+    return source === null ? "" : captionWords(source.name, this.#timeline.words);
+  }
+
   #showPanel(isOpen: boolean): void {
     const { element } = this.#panel;
     // What is hidden loses the focus to nowhere.
@@ -323,7 +329,7 @@ class App {
 
   async #savePng(withLabels: boolean): Promise<void> {
     const { state, painter } = this.#viewer;
-    const made = painter.png(withLabels);
+    const made = painter.png(withLabels ? this.#caption() : null);
     // Before another one is shown.
     const download = pictureName(state.source, painter.shown, withLabels);
     const link = el("a", { href: URL.createObjectURL(await made), download });

@@ -1,9 +1,19 @@
 /** Times that count from a date, as dates (Climate and Forecast conventions, 4.4). */
 
-const SECONDS = { second: 1, minute: 60, hour: 3600, day: 86_400 } as const;
+const DAY = 86_400;
+/** Seconds in each unit, by the first letters of its name. */
+const UNITS: readonly (readonly [names: RegExp, seconds: number])[] = [
+  [/^(nanosec(ond)?s?|ns|nsecs?)$/i, 1e-9],
+  [/^(microsec(ond)?s?|us|usecs?)$/i, 1e-6],
+  [/^(millisec(ond)?s?|ms|msecs?)$/i, 1e-3],
+  [/^(s|secs?|seconds?)$/i, 1],
+  [/^(mins?|minutes?)$/i, 60],
+  [/^(h|hrs?|hours?)$/i, 3600],
+  [/^(d|days?)$/i, DAY],
+];
 /** `hours since 2001-01-01 00:00:00 +02:00`, in the spellings that are met. */
 const SINCE =
-  /^(?:(s|secs?|seconds?)|(mins?|minutes?)|(h|hrs?|hours?)|(d|days?))\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d*)?))?)?)?\s*(?:Z|UTC|GMT|([-+])(\d{1,2}):?(\d{2})?)?$/i;
+  /^([a-z]+)\s+since\s+(\d{1,4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d*)?))?)?)?\s*(?:Z|UTC|GMT|([-+])(\d{1,2}):?(\d{2})?)?$/i;
 
 /** A day by its number, and back: month and day count from 1. */
 interface Calendar {
@@ -31,18 +41,53 @@ function alike(months: readonly number[]): Calendar {
 
 /** Gregorian, also before there was one. */
 const proleptic: Calendar = {
-  dayOf: (year, month, day) => new Date(0).setUTCFullYear(year, month - 1, day) / (1000 * SECONDS.day),
+  dayOf: (year, month, day) => new Date(0).setUTCFullYear(year, month - 1, day) / (1000 * DAY),
   dateOf: (day) => {
-    const date = new Date(day * 1000 * SECONDS.day);
+    const date = new Date(day * 1000 * DAY);
     return [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];
   },
 };
 
-/** The first day that was counted so. */
+/** Days of four years of the Julian calendar. */
+const JULIAN_CYCLE = 1461;
+/** The first day of March of its year 0, counted as those of the other calendars are. */
+const JULIAN_MARCH = proleptic.dayOf(0, 2, 28);
+
+/** Julian: years are counted from March, so that days are added at their end. */
+const julian: Calendar = {
+  dayOf: (year, month, day) => {
+    const from = month > 2 ? year : year - 1;
+    const inYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+    return JULIAN_MARCH + Math.floor((from * JULIAN_CYCLE) / 4) + inYear;
+  },
+  dateOf: (day) => {
+    const days = day - JULIAN_MARCH;
+    const from = Math.floor((4 * days + 3) / JULIAN_CYCLE);
+    const inYear = days - Math.floor((from * JULIAN_CYCLE) / 4);
+    const months = Math.floor((5 * inYear + 2) / 153);
+    const month = ((months + 2) % 12) + 1;
+    return [month > 2 ? from : from + 1, month, inYear - Math.floor((153 * months + 2) / 5) + 1];
+  },
+};
+
+/** The first day that was counted by the Gregorian calendar. */
 const GREGORIAN_FROM = proleptic.dayOf(1582, 10, 15);
 
+/** Julian, and from then on Gregorian. */
+const standard: Calendar = {
+  dayOf: (...date) =>
+    Math.max(julian.dayOf(...date), GREGORIAN_FROM) === GREGORIAN_FROM
+      ? julian.dayOf(...date)
+      : proleptic.dayOf(...date),
+  dateOf: (day) => (day < GREGORIAN_FROM ? julian : proleptic).dateOf(day),
+};
+
 const CALENDARS: ReadonlyMap<string, Calendar> = new Map([
+  ["", standard],
+  ["standard", standard],
+  ["gregorian", standard],
   ["proleptic_gregorian", proleptic],
+  ["julian", julian],
   ["noleap", alike(monthsOf(28))],
   ["365_day", alike(monthsOf(28))],
   ["all_leap", alike(monthsOf(29))],
@@ -50,29 +95,24 @@ const CALENDARS: ReadonlyMap<string, Calendar> = new Map([
   ["360_day", alike(Array(12).fill(30))],
 ]);
 
-/** The date of a time in `unit`; `null` where that counts from none, or in a calendar that is not known then. */
+/** The date of a time in `unit`; `null` where that counts from none, or in a calendar that is not known. */
 export function dateWords(time: number, unit: string, calendar: string): string | null {
   const found = unit.trim().match(SINCE);
-  if (!found || !Number.isFinite(time)) return null;
-  const [, second, minute, hour, , year, month, day, hours, minutes, seconds, sign, east, eastMinutes] = found;
-  const [months, days] = [Number(month), Number(day)];
-  if (months < 1 || months > 12 || days < 1 || days > 31) return null;
   const name = calendar.toLowerCase();
-  const isStandard = ["", "standard", "gregorian"].includes(name);
-  const known = isStandard ? proleptic : CALENDARS.get(name);
-  if (!known) return null;
-  const first = known.dayOf(Number(year), months, days);
-  const per = second ? SECONDS.second : minute ? SECONDS.minute : hour ? SECONDS.hour : SECONDS.day;
-  const ahead =
-    (sign === "-" ? -1 : 1) * (SECONDS.hour * Number(east ?? 0) + SECONDS.minute * Number(eastMinutes ?? 0));
-  const clock = SECONDS.hour * Number(hours ?? 0) + SECONDS.minute * Number(minutes ?? 0) + Number(seconds ?? 0);
+  const known = CALENDARS.get(name);
+  if (!found || !known || !Number.isFinite(time)) return null;
+  const [, counted, year, month, day, hours, minutes, seconds, sign, east, eastMinutes] = found;
+  const per = UNITS.find(([names]) => names.test(counted))?.[1];
+  const [months, days] = [Number(month), Number(day)];
+  if (per === undefined || months < 1 || months > 12 || days < 1 || days > 31) return null;
+  const ahead = (sign === "-" ? -1 : 1) * (3600 * Number(east ?? 0) + 60 * Number(eastMinutes ?? 0));
+  const clock = 3600 * Number(hours ?? 0) + 60 * Number(minutes ?? 0) + Number(seconds ?? 0);
   const milliseconds = Math.round(1000 * (clock - ahead + time * per));
-  const at = first + Math.floor(milliseconds / (1000 * SECONDS.day));
-  if (!Number.isSafeInteger(milliseconds) || (isStandard && Math.min(first, at) < GREGORIAN_FROM)) return null;
-  const date = known.dateOf(at).map((n, i) => String(n).padStart(i === 0 ? 4 : 2, "0"));
-  if (date.includes("NaN")) return null;
-  const inDay = milliseconds - Math.floor(milliseconds / (1000 * SECONDS.day)) * 1000 * SECONDS.day;
-  return `${date.join("-")} ${clockWords(inDay)}${isStandard || known === proleptic ? " UTC" : ` (${name})`}`;
+  const inDay = ((milliseconds % (1000 * DAY)) + 1000 * DAY) % (1000 * DAY);
+  const date = known.dateOf(known.dayOf(Number(year), months, days) + (milliseconds - inDay) / (1000 * DAY));
+  if (!Number.isSafeInteger(milliseconds) || date.includes(Number.NaN)) return null;
+  const words = date.map((n, i) => String(n).padStart(i === 0 ? 4 : 2, "0")).join("-");
+  return `${words} ${clockWords(inDay)}${known === standard || known === proleptic ? " UTC" : ` (${name})`}`;
 }
 
 /** Hours and minutes, and seconds where there are any. */

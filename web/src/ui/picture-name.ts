@@ -11,3 +11,8 @@ export function pictureName(
   const parts = [source?.name ?? "visapult", name ?? "field", String(step ?? 0)];
   return `${[...parts, ...(withLabels ? [] : ["plain"])].join("-")}.png`;
 }
+
+/** What is written on a picture: the source, and which of its steps. */
+export function captionWords(source: string, step: string): string {
+  return step === "" ? source : `${source} \u00b7 ${step}`;
+}

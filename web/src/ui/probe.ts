@@ -68,7 +68,7 @@ export function exposeToTests(viewer: Viewer): void {
       const { transfer } = viewer.state;
       return transfer && transferToMessage(transfer);
     },
-    png: () => viewer.painter.png(false),
+    png: () => viewer.painter.png(null),
   };
   Object.defineProperty(window, "visapult", { value: probe, configurable: true });
 }

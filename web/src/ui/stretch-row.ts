@@ -4,27 +4,28 @@ import { el, setText } from "./dom";
 import { exact } from "./link-transfer";
 import { noNumberWords, numberOf } from "./numbers";
 
-/** An axis that is shorter than the longest by more than this is looked into when it is shown longer. */
+/** An axis is thin that is so many times shorter than the longest. */
 const THIN = 3;
 const PROBLEM = "stretch-problem";
 const AXES = ["x", "y", "z"] as const;
 
-/** How many times as long as it is each axis is shown: of boxes that are thin, and of those that are shown so. */
+/** How many times as long as it is each axis is shown. */
 export class StretchRow {
   readonly element: HTMLElement;
   readonly #stretch: (times: Vec3) => void;
   readonly #boxes = AXES.map((axis) => times(axis));
-  readonly #fit = el("button", { type: "button" });
+  readonly #fit = el("button", { type: "button" }, "Fit");
+  readonly #plain = el("button", { type: "button", title: "Show every axis as long as it is" }, "1 : 1");
   readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
-  #shown: Vec3 = UNSTRETCHED;
-  /** What the button makes of it. */
-  #offered: Vec3 = UNSTRETCHED;
+  #shown: Vec3 | null = null;
+  /** What makes no axis thin, where one is. */
+  #fitting: Vec3 | null = null;
 
   constructor(stretch: (times: Vec3) => void) {
     this.#stretch = stretch;
-    const row = el("div", { class: "range stretch", role: "group", "aria-label": "Stretched" });
     const labelled = this.#boxes.map((box, axis) => el("label", { for: box.id }, AXES[axis], box));
-    row.append(el("span", { class: "quiet" }, "Stretched"), this.#fit, ...labelled);
+    const row = el("div", { class: "range stretch", role: "group", "aria-label": "Stretched" });
+    row.append(el("span", { class: "quiet" }, "Stretched"), this.#fit, this.#plain, ...labelled);
     for (const box of this.#boxes) {
       box.addEventListener("change", () => this.#enter());
       box.addEventListener("keydown", ({ key }) => {
@@ -32,20 +33,26 @@ export class StretchRow {
         if (key === "Escape") this.#giveUp();
       });
     }
-    this.#fit.addEventListener("click", () => this.#stretch(this.#offered));
-    this.element = el("div", { hidden: true }, row, this.#problem);
+    this.#fit.addEventListener("click", () => this.#take(this.#fitting));
+    this.#plain.addEventListener("click", () => this.#take(UNSTRETCHED));
+    this.element = el("div", {}, row, this.#problem);
   }
 
   show(grid: GridInfo, shown: Vec3): void {
     const isStretched = shown.some((times) => times !== 1);
-    const fitting = fittingStretch(grid);
-    this.element.hidden = !isStretched && fitting === null;
-    this.#offered = isStretched || fitting === null ? UNSTRETCHED : fitting;
-    setText(this.#fit, isStretched ? "1 : 1" : "Fit");
-    this.#fit.title = isStretched ? "Show every axis as long as it is" : `Show ${stretchWords(this.#offered)}`;
-    if (shown === this.#shown && this.#boxes[0].value !== "") return;
+    this.#fitting = fittingStretch(grid);
+    // Not disabled: the focus stays.
+    this.#fit.setAttribute("aria-disabled", String(this.#fitting === null || isSame(this.#fitting, shown)));
+    this.#fit.title = this.#fitting ? `Show ${stretchWords(this.#fitting)}` : "No axis is thin";
+    this.#plain.setAttribute("aria-disabled", String(!isStretched));
+    if (this.#shown && isSame(shown, this.#shown)) return;
     this.#shown = shown;
     this.#giveUp();
+  }
+
+  #take(times: Vec3 | null): void {
+    if (!times || !this.#shown || isSame(times, this.#shown)) return this.#giveUp();
+    this.#stretch(times);
   }
 
   /** Takes what was typed, or says why not. */
@@ -56,16 +63,14 @@ export class StretchRow {
       box.setAttribute("aria-invalid", String(axis === wrong));
     });
     this.#showProblem(wrong < 0 ? "" : problemWords(AXES[wrong], this.#boxes[wrong].value));
-    if (wrong < 0 && typed.some((times, axis) => times !== this.#shown[axis])) {
-      this.#stretch([typed[0], typed[1], typed[2]]);
-    }
+    if (wrong < 0) this.#take([typed[0], typed[1], typed[2]]);
   }
 
   /** Back to what holds. */
   #giveUp(): void {
     this.#boxes.forEach((box, axis) => {
       // By which keys tell whether something is typed in it.
-      box.value = box.defaultValue = exact(this.#shown[axis]);
+      box.value = box.defaultValue = exact(this.#shown?.[axis] ?? 1);
       box.setAttribute("aria-invalid", "false");
     });
     this.#showProblem("");
@@ -77,7 +82,11 @@ export class StretchRow {
   }
 }
 
-/** How many times as long short axes are to be shown so that none is thin, in round numbers; `null` where none is. */
+function isSame(one: Vec3, other: Vec3): boolean {
+  return one.every((times, axis) => times === other[axis]);
+}
+
+/** How many times as long axes are to be shown so that none is thin, in round numbers; `null` where none is. */
 export function fittingStretch(grid: GridInfo): Vec3 | null {
   const edges = edgesOf(grid);
   const longest = Math.max(...edges);
@@ -86,10 +95,10 @@ export function fittingStretch(grid: GridInfo): Vec3 | null {
   return times.some((one) => one !== 1) ? times : null;
 }
 
-/** To 1, 2 or 5 times a power of ten, from below: a thin axis is shown no longer than it is to be. */
+/** Up to 1, 2 or 5 times a power of ten. */
 function rounded(times: number): number {
   const power = 10 ** Math.floor(Math.log10(times));
-  const digit = [5, 2, 1].find((digit) => digit * power <= times) ?? 1;
+  const digit = [1, 2, 5].find((digit) => digit * power >= times) ?? 10;
   return Math.min(digit * power, MOST_STRETCH);
 }
 
@@ -99,7 +108,10 @@ function stretchWords(stretch: Vec3): string {
 }
 
 function problemWords(axis: string, typed: string): string {
-  return noNumberWords(typed) ?? `${axis} cannot be shown ${typed.trim()} times as long: write a number above 0.`;
+  return (
+    noNumberWords(typed) ??
+    `${axis} cannot be shown ${typed.trim()} times as long: write a number from ${exact(1 / MOST_STRETCH)} to ${MOST_STRETCH}.`
+  );
 }
 
 function times(axis: string): HTMLInputElement {

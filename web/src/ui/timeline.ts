@@ -47,6 +47,7 @@ export class Timeline {
   readonly #spoken = el("span", { class: "spoken", role: "status" });
   #wasRunning: boolean | null = null;
   #isDragged = false;
+  #words = "";
   /** The time that is shown, and that of the step before. */
   #times: readonly [now: StepTime | null, before: StepTime | null] = [null, null];
   readonly #text = el("output", { class: "time", "aria-label": "Time shown" });
@@ -69,6 +70,11 @@ export class Timeline {
     this.element = el("div", { class: "timeline", role: "group", "aria-label": "Time" }, this.#row, this.#spoken);
   }
 
+  /** The step that is shown and its time; nothing of what has neither. */
+  get words(): string {
+    return this.#words;
+  }
+
   show(state: TimelineState): void {
     const { steps, step } = state;
     const running = state.playing || (state.live && step === null);
@@ -87,6 +93,7 @@ export class Timeline {
     this.#live.classList.toggle("gone", state.gone);
     this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;
     const words = shownWords(state, this.#timeBefore(state));
+    this.#words = still && !Number.isFinite(state.shownTime) ? "" : words;
     // Whoever follows would be told each step, and who is at the slider by that already.
     const isAtSlider = this.#isDragged || document.activeElement === this.#slider;
     setAttributes(this.#text, { "aria-live": running || isAtSlider ? "off" : "polite" });

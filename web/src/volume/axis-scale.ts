@@ -8,11 +8,15 @@ export interface AxisScale {
   readonly unit: string;
   /** At the face where the axis begins, and at the other; they may fall. */
   readonly ends: readonly [number, number];
+  /** The coordinates themselves, where samples lie unevenly: round numbers would crowd where they are far apart. */
+  readonly stops: readonly number[] | null;
   /** Where a number stands between the ends: 0 at the first, 1 at the other. */
   placeOf(value: number): number;
 }
 
 const AXES = ["x", "y", "z"] as const;
+/** Coordinates are even that lie elsewhere by so much of all of their axis at most. */
+const EVEN = 0.01;
 
 /** Of x, y, z. */
 export type AxisScales = readonly [AxisScale, AxisScale, AxisScale];
@@ -21,7 +25,8 @@ export type AxisScales = readonly [AxisScale, AxisScale, AxisScale];
 export function axisScales({ grid, along }: Pick<SourceInfo, "grid" | "along">): AxisScales {
   const scale = (axis: 0 | 1 | 2) => {
     const told = along[axis];
-    return told && told.values.length > 1 ? toldScale(grid, axis, told) : gridScale(grid, axis);
+    if (!told) return gridScale(grid, axis);
+    return told.values.length > 1 ? toldScale(grid, axis, told) : soleScale(axis, told);
   };
   return [scale(0), scale(1), scale(2)];
 }
@@ -29,7 +34,17 @@ export function axisScales({ grid, along }: Pick<SourceInfo, "grid" | "along">):
 function gridScale(grid: GridInfo, axis: 0 | 1 | 2): AxisScale {
   const first = grid.origin[axis] - (grid.centering === "cell" ? grid.spacing[axis] / 2 : 0);
   const ends = [first, first + edgesOf(grid)[axis]] as const;
-  return { name: AXES[axis], unit: grid.unit, ends, placeOf: (value) => share(value, ends[0], ends[1]) };
+  return { name: AXES[axis], unit: grid.unit, ends, stops: null, placeOf: (value) => share(value, ends[0], ends[1]) };
+}
+
+/** Of one sample: where it lies, in the middle of the box. */
+function soleScale(axis: 0 | 1 | 2, { name, unit, values: [value] }: AlongAxis): AxisScale {
+  return { name: nameOf(axis, name), unit, ends: [value, value], stops: null, placeOf: () => 0.5 };
+}
+
+/** The axis, and what it is called where that is another name. */
+function nameOf(axis: 0 | 1 | 2, name: string): string {
+  return name === "" || name.toLowerCase() === AXES[axis] ? AXES[axis] : `${AXES[axis]}: ${name}`;
 }
 
 /** Of two samples or more: linear between them, and on to the faces of cells. */
@@ -53,7 +68,9 @@ function toldScale(grid: GridInfo, axis: 0 | 1 | 2, { name, unit, values }: Alon
     return (place + beyond) / (1 + 2 * beyond);
   };
   const ends = [valueAt(-beyond * last), valueAt((1 + beyond) * last)] as const;
-  return { name: `${AXES[axis]}: ${name}`, unit, ends, placeOf };
+  const even = (i: number) => values[0] + ((values[last] - values[0]) * i) / last;
+  const isUneven = values.some((value, i) => Math.abs(value - even(i)) > EVEN * Math.abs(values[last] - values[0]));
+  return { name: nameOf(axis, name), unit, ends, stops: isUneven ? values : null, placeOf };
 }
 
 function share(value: number, lo: number, hi: number): number {

@@ -4,6 +4,8 @@ export type Vec3 = readonly [number, number, number];
 
 /** Where the grid's box lies in the world, its axes stretched: longest edge 1, centred (RENDERING, *World*). */
 export interface Geometry {
+  /** The grid whose box it is. */
+  readonly grid: GridInfo;
   /** Edge lengths of the box, world units. */
   readonly edges: Vec3;
   /** Smallest world distance between neighbouring samples, as far as [`MOST_STEPS`] allow: the unit of the sampling step. */
@@ -43,6 +45,7 @@ export function geometryOf(grid: GridInfo, stretch: Vec3): Geometry {
   const samplesPerWorld = map3((axis) => 1 / (grid.spacing[axis] * worldPerUnit[axis]));
   const first = cell ? -0.5 : 0;
   return {
+    grid,
     edges,
     spacing: Math.max(along.length > 0 ? Math.min(...along) : 1, 1 / Math.max(MOST_STEPS, ...grid.size)),
     samplesPerWorld,

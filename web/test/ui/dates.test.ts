@@ -25,13 +25,26 @@ describe("times that count from a date", () => {
     expect(dateWords(-0.5, "days since 0001-01-01", "360_day")).toBe("0000-12-30 12:00 (360_day)");
   });
 
+  test("count by the Julian calendar until October 1582, unless they say otherwise", () => {
+    expect(dateWords(17_067_072, "hours since 1-1-1 00:00:0.0", "standard")).toBe("1948-01-01 00:00 UTC");
+    expect(dateWords(1, "days since 1582-10-04", "")).toBe("1582-10-15 00:00 UTC");
+    expect(dateWords(-1, "days since 1582-10-15", "gregorian")).toBe("1582-10-04 00:00 UTC");
+    expect(dateWords(1, "days since 1500-02-28", "standard")).toBe("1500-02-29 00:00 UTC");
+    expect(dateWords(13, "days since 2001-01-01", "julian")).toBe("2001-01-14 00:00 (julian)");
+    expect(dateWords(366, "days since 2000-01-01", "julian")).toBe("2001-01-01 00:00 (julian)");
+    expect(dateWords(730_000, "days since 0001-01-01", "proleptic_gregorian")).toBe("1999-09-04 00:00 UTC");
+  });
+
+  test("may count in parts of a second", () => {
+    expect(dateWords(1500, "milliseconds since 2001-02-28", "")).toBe("2001-02-28 00:00:01.500 UTC");
+    expect(dateWords(9.8e17, "nanoseconds since 1970-01-01", "")).toBe("2001-01-20 14:13:20 UTC");
+    expect(dateWords(6e7, "microseconds since 1970-01-01", "")).toBe("1970-01-01 00:01 UTC");
+  });
+
   test("are told as a number where they are no dates, or in a calendar that is not known", () => {
     for (const unit of ["s", "hours", "months since 2001-01-01", "days since the epoch", "days since 2001-13-01", ""])
       expect(dateWords(1, unit, "")).toBeNull();
-    expect(dateWords(1, "days since 2001-01-01", "julian")).toBeNull();
-    // Days of the Julian calendar are among those that count.
-    expect(dateWords(1, "days since 1500-01-01", "standard")).toBeNull();
-    expect(dateWords(730_000, "days since 0001-01-01", "proleptic_gregorian")).toBe("1999-09-04 00:00 UTC");
+    expect(dateWords(1, "days since 2001-01-01", "of the moon")).toBeNull();
     for (const time of [Number.NaN, 1e300, 1e16]) expect(dateWords(time, "days since 2001-01-01", "")).toBeNull();
   });
 });

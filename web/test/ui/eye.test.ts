@@ -59,6 +59,14 @@ test("where axes are stretched the first view fits the longer box, and another o
   expect(eye.camera).toMatchObject({ stretch: [1, 1, 20], target: [target[0], target[1], 2 * target[2]] });
   eye.goHome();
   expect(eye.camera).toEqual(homeCamera(1, [1, 1, 1], [1, 1, 20]));
+  // Beside a thin box, and beyond where one may look.
+  eye.stretch([1, 1, 1], [1, 1, 0.1]);
+  eye.orbit(0, -20);
+  eye.pan(0, 10);
+  const beside = eye.camera.target;
+  eye.stretch([1, 1, 10], [1, 1, 1]);
+  expect(eye.camera.target[1]).toBe(beside[1]);
+  expect(Math.max(...eye.camera.target.map(Math.abs))).toBeLessThanOrEqual(4);
 });
 
 test("it moves until nothing has moved it for a while, and tells both", () => {

@@ -32,6 +32,11 @@ describe("numbers along an axis", () => {
     expect([100, 250, 1000].map(rising.placeOf)).toEqual([0, 0.125, 1]);
   });
 
+  test("are chosen among the coordinates where these are uneven", () => {
+    const even = { ...levels, values: [0, 25, 50.2, 75, 100] };
+    expect([levels, even].map((told) => scales(grid, told)[2].stops)).toEqual([levels.values, null]);
+  });
+
   test("go on to the faces of cells as they do beside them", () => {
     const [, , z] = scales(cells, levels);
     expect(z.ends).toEqual([1050, -50]);
@@ -40,8 +45,13 @@ describe("numbers along an axis", () => {
     ]);
   });
 
-  test("of one sample are those of the grid", () => {
+  test("of one sample is where it lies, in its own unit, in the middle", () => {
     const [, , z] = scales({ ...grid, size: [11, 21, 1] }, { name: "height", unit: "m", values: [2] });
-    expect([z.name, ...z.ends]).toEqual(["z", -1, 0]);
+    expect([z.name, z.unit, ...z.ends, z.placeOf(2)]).toEqual(["z: height", "m", 2, 2, 0.5]);
+  });
+
+  test("have the axis' own name once", () => {
+    const named = (name: string) => scales(grid, { ...levels, name })[2].name;
+    expect(["z", "Z", "", "depth"].map(named)).toEqual(["z", "z", "z", "z: depth"]);
   });
 });

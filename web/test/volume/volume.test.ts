@@ -51,7 +51,7 @@ describe("geometry", () => {
 
   test("a stretched axis is one of a larger spacing", () => {
     const long = { ...grid, spacing: [2, 0.5, 10] } as const;
-    expect(geometryOf(grid, [1, 1, 10])).toEqual(geometryOf(long, UNSTRETCHED));
+    expect(geometryOf(grid, [1, 1, 10])).toEqual({ ...geometryOf(long, UNSTRETCHED), grid });
   });
 
   test("sample i of level L sits at (i + 1/2) 2^L - 1/2", () => {

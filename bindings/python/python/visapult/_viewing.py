@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, SupportsFloat
 
 from visapult._visapult import ArrayError, CallError, Error, Publisher
 
@@ -24,6 +24,9 @@ _Behind = Publisher | tempfile.TemporaryDirectory[str] | None
 
 # Seconds that a page's server is given to end in order.
 PATIENCE = 5.0
+# Fields that a title names, and letters of each.
+FEW_NAMES = 3
+MOST_LETTERS = 40
 
 
 class _XArrays(Protocol):
@@ -38,9 +41,12 @@ class View:
     def __init__(self, source: str, behind: "_Behind", height: int, port: int) -> None:
         self._height = height
         self._behind = behind
+        if port != 0 and (before := _AT_PORTS.get(port)) is not None:
+            before.close()
         server = _Server(source, port)
         self._url = server.url
         self._end = weakref.finalize(self, _end, server, behind)
+        _AT_PORTS[port] = self
 
     @property
     def url(self) -> str:
@@ -49,9 +55,11 @@ class View:
 
     def publish(self, time: float = math.nan, /, **fields: "_Array") -> None:
         """Shows the next step of arrays, an array for each field; ``time`` in seconds, where it has one. A source that is shown has steps of its own."""
+        if not isinstance(time, SupportsFloat) or getattr(time, "ndim", 0) != 0:
+            raise CallError("publish: arrays are given by their names, as in view.publish(values=array)")
         if not isinstance(self._behind, Publisher):
             raise CallError("publish: this view shows a source, which has steps of its own; views of arrays have more published")
-        self._behind.publish(time, **fields)
+        self._behind.publish(float(time), **fields)
 
     def close(self) -> None:
         """Ends the page and what is published for it."""
@@ -77,11 +85,11 @@ class View:
 def view(
     what: "Place | _XArrays | _Array | Mapping[str, _Array]",
     *,
-    name: str = "values",
-    unit: str = "",
-    spacing: tuple[float, float, float] = (1, 1, 1),
-    origin: tuple[float, float, float] = (0, 0, 0),
-    centering: Literal["point", "cell"] = "point",
+    name: str | None = None,
+    unit: str | None = None,
+    spacing: tuple[float, float, float] | None = None,
+    origin: tuple[float, float, float] | None = None,
+    centering: Literal["point", "cell"] | None = None,
     height: int = 600,
     port: int = 0,
 ) -> View:
@@ -89,35 +97,39 @@ def view(
 
     ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]``, several of the
     same shape by their names, or a DataArray or Dataset of xarray, with its coordinates and steps. Arrays are copied, those of xarray into a Zarr store among
-    temporary files; ``name`` is that of an array without one, ``unit`` that of ``spacing`` and ``origin``, which xarray's have themselves.
-    ``publish`` of what is returned shows further steps of arrays.
+    temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit`` and ``centering`` ("point") are of arrays:
+    other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
 
-    ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free. The page is there for as long as what is returned is kept
-    and not closed.
+    ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free: another one takes the place of the view that has it. The page
+    is there for as long as what is returned is kept and not closed.
 
     Raises CallError and ArrayError for what makes no sense, and Error with what ``visapult view`` says where the source cannot be shown. The program
     ``visapult`` is on the PATH, or named by the environment variable VISAPULT.
     """
-    if isinstance(what, str | os.PathLike):
-        return View(os.fspath(what), None, height, port)
-    if hasattr(what, "to_zarr"):
-        return _view_of_xarrays(what, name, height, port)
-    arrays: Mapping[str, Any] = what if isinstance(what, Mapping) else {name: what}
+    declared = {"spacing": spacing, "origin": origin, "unit": unit, "centering": centering}
+    said: dict[str, Any] = {argument: value for argument, value in declared.items() if value is not None}
+    if isinstance(what, str | os.PathLike) or hasattr(what, "to_zarr"):
+        if said or name is not None:
+            raise CallError(f"view: {next(iter(said), 'name')} is of arrays; a source, and what xarray has, tells it itself")
+        if isinstance(what, str | os.PathLike):
+            return View(os.fspath(what), None, height, port)
+        return _view_of_xarrays(what, height, port)
+    if name is not None and isinstance(what, Mapping):
+        raise CallError("view: name is of a single array; several have those by which they are given")
+    arrays: Mapping[str, Any] = what if isinstance(what, Mapping) else {name or "values": what}
     shapes = {field: _shape(array) for field, array in arrays.items()}
     if len(set(shapes.values())) != 1:
         raise ArrayError(f"view: arrays of one shape are shown together, not {', '.join(map(str, shapes.values())) or 'none'}")
     [shape] = set(shapes.values())
     if len(shape) != 3:
-        raise ArrayError(f"view: an array [z, y, x] is shown, not one of {len(shape)} axes")
+        steps = ": show what is first along the first one, and publish the others" if len(shape) == 4 else ""
+        raise ArrayError(f"view: an array [z, y, x] is shown, not one of {len(shape)} axes{steps}")
     publisher = Publisher(
-        name=", ".join(arrays),
+        name=_several(list(arrays)),
         size=shape[::-1],
         fields=list(arrays),
-        spacing=spacing,
-        origin=origin,
-        unit=unit,
-        centering=centering,
         listen="127.0.0.1:0",
+        **said,
     )
     try:
         # The newest step waits for who comes.
@@ -129,11 +141,21 @@ def view(
         raise
 
 
-def _view_of_xarrays(what: Any, name: str, height: int, port: int) -> View:
+def _several(names: list[str]) -> str:
+    """A few of them, where they are many or long."""
+    if not all(isinstance(name, str) for name in names):
+        raise CallError("view: arrays are named by text")
+    few = names[:FEW_NAMES]
+    more = f" and {len(names) - len(few)} more" if len(names) > len(few) else ""
+    return ", ".join(name[:MOST_LETTERS] for name in few) + more
+
+
+def _view_of_xarrays(what: Any, height: int, port: int) -> View:
     folder = tempfile.TemporaryDirectory(prefix="visapult-")
     try:
-        source = os.path.join(folder.name, f"{getattr(what, 'name', None) or name}.zarr".replace(os.sep, "_"))
-        dataset = what.to_dataset(name=what.name or name) if hasattr(what, "to_dataset") else what
+        name = str(getattr(what, "name", None) or "values")
+        source = os.path.join(folder.name, f"{name}.zarr".replace(os.sep, "_"))
+        dataset = what.to_dataset(name=name) if hasattr(what, "to_dataset") else what
         dataset.to_zarr(source, consolidated=False)
         return View(source, folder, height, port)
     except BaseException:
@@ -144,9 +166,13 @@ def _view_of_xarrays(what: Any, name: str, height: int, port: int) -> View:
 def _shape(array: Any) -> tuple[int, ...]:
     try:
         shape = memoryview(array).shape
-    except TypeError:
+    except (TypeError, ValueError, BufferError):
         raise ArrayError(f"view: {type(array).__name__} is neither a path, an array, nor arrays by their names") from None
     return shape or ()
+
+
+# A cell that is run again wants its port anew, and notebooks keep what cells have shown.
+_AT_PORTS: "weakref.WeakValueDictionary[int, View]" = weakref.WeakValueDictionary()
 
 
 class _Server:
@@ -161,7 +187,11 @@ class _Server:
         listener = threading.Thread(target=said.extend, args=[self._process.stderr], daemon=True)
         listener.start()
         assert self._process.stdout is not None
-        self.url = self._process.stdout.readline().strip()
+        try:
+            self.url = self._process.stdout.readline().strip()
+        except BaseException:
+            self.end()
+            raise
         if not self.url:
             self.end()
             listener.join(PATIENCE)

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use visapult_publish::messages::cut;
+use visapult_publish::messages::{MOST_NAME, cut};
 use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
@@ -19,7 +19,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
     let grid = info.grid().clone();
     PublisherOptions {
         name: info.name.clone(),
-        format: cut(&info.format),
+        format: remarks_that_fit(&info.format),
         rank: 0,
         ranks: 1,
         block: grid.bounds(),
@@ -30,11 +30,22 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         times: info.times.clone(),
         time_unit: cut(&info.time_unit),
         calendar: cut(&info.calendar),
-        along: info.along.each_ref().map(told_along),
+        along: told_along(info),
         parameters: Vec::new(),
         delivery: Delivery::Newest,
         session,
     }
+}
+
+/// A format with as many whole remarks behind it as can be declared.
+fn remarks_that_fit(format: &str) -> String {
+    const AND_MORE: &str = "; and more where it is served";
+    if format.len() <= MOST_NAME {
+        return format.to_owned();
+    }
+    let most = format.floor_char_boundary(MOST_NAME - AND_MORE.len());
+    let end = format[..most].rfind("; ").unwrap_or(most);
+    format[..end].to_owned() + AND_MORE
 }
 
 /// Publishes `source` until `stop` is set: `start` makes the publisher.

@@ -30,6 +30,10 @@ pub(super) struct Heading {
 impl Heading {
     /// A view has come.
     pub(super) fn note(&mut self, now: Instant, camera: Camera) {
+        if self.seen.back().is_some_and(|(_, before)| before.stretch != camera.stretch) {
+            // What it is about has moved, and not the camera.
+            self.seen.clear();
+        }
         self.seen.push_back((now, camera));
         while self.seen.front().is_some_and(|(at, _)| now.duration_since(*at) > MEMORY) && self.seen.len() > 1 {
             self.seen.pop_front();

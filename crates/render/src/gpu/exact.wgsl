@@ -5,7 +5,7 @@
 @group(0) @binding(6) var<storage, read_write> taken: array<atomic<u32>>;
 
 // Samples between two looks at what is empty.
-const STRETCH: f32 = 4.0;
+const STRIDE: f32 = 4.0;
 
 @compute @workgroup_size(8, 8)
 fn march(@builtin(global_invocation_id) id: vec3u) {
@@ -35,13 +35,13 @@ fn march(@builtin(global_invocation_id) id: vec3u) {
             at = gone_on(at, empty);
             continue;
         }
-        let stretch = min(STRETCH, range.y - at);
-        samples += u32(stretch);
-        for (var i = 0.0; i < stretch; i += 1.0) {
+        let stride = min(STRIDE, range.y - at);
+        samples += u32(stride);
+        for (var i = 0.0; i < stride; i += 1.0) {
             let entry = entry_of(value_at(line.first + (at + i) * step - chunk.origin));
             color += (1.0 - color.a) * entry;
         }
-        at = gone_on(at, stretch);
+        at = gone_on(at, stride);
     }
     colors[index] = color;
     atomicAdd(&taken[id.y], samples);

@@ -16,7 +16,7 @@ struct Going {
 @group(0) @binding(7) var<storage, read_write> taken: array<atomic<u32>>;
 
 // Samples between two looks at what is empty.
-const STRETCH: f32 = 4.0;
+const STRIDE: f32 = 4.0;
 
 // As in `slabs/layers.rs`, where the reasons are.
 const ALPHA_CODES: f32 = 1023.0;
@@ -123,12 +123,12 @@ fn march(@builtin(global_invocation_id) id: vec3u) {
         }
         let slab = u32(at) / rays.per_slab;
         enter(&here, slab, index);
-        let stretch = min(min(STRETCH, range.y - at), f32((slab + 1u) * rays.per_slab) - at);
-        samples += u32(stretch);
-        for (var i = 0.0; i < stretch; i += 1.0) {
+        let stride = min(min(STRIDE, range.y - at), f32((slab + 1u) * rays.per_slab) - at);
+        samples += u32(stride);
+        for (var i = 0.0; i < stride; i += 1.0) {
             composite(&here, entry_of(value_at(line.first + (at + i) * step - chunk.origin)));
         }
-        at = gone_on(at, stretch);
+        at = gone_on(at, stride);
     }
     samples += composite_cut(&here, ray, index, max(floor(leave), ceil(begin)), leave);
     going[index] = here;

@@ -13,7 +13,7 @@ use crate::cpu::{LayerCaster, LayerPlanes, LayerTile, TileRect};
 use crate::{Patch, TransferFunction, Volume};
 
 /// Samples may lie this much farther apart than asked for, rather than one more in each slab.
-const STRETCH: f64 = 1.1;
+const MOST_APART: f64 = 1.1;
 
 /// What some PEs show in the slabs of one keyframe, place by place: a place is where tiles of all slabs lie behind one another.
 pub struct SlabCaster<'a> {
@@ -25,7 +25,7 @@ pub struct SlabCaster<'a> {
 /// Samples that each slab gets where they should lie `sample_step` apart.
 pub(crate) fn samples_per_slab(volume: &Volume, key: &KeyView, geometry: &SlabGeometry, sample_step: f64) -> usize {
     let wanted = geometry.thickness() / (sample_step * volume.placement(key.camera.stretch).step);
-    ((wanted / STRETCH).ceil() as usize).max(1)
+    ((wanted / MOST_APART).ceil() as usize).max(1)
 }
 
 /// Where the slabs of what shows between `depths` lie, and the samples in them.
