@@ -21,6 +21,7 @@ export async function decibels(page, { file, folder, proxy, slabs, key }) {
     "--el": camera.elevation,
     "--distance": camera.distance,
     "--stretch": camera.stretch.join(","),
+    "--up": camera.up,
     "--proxy": proxy,
     ...(slabs && { "--slabs": slabs }),
     ...(key && { "--key-az": key.azimuth, "--key-el": key.elevation }),

@@ -420,6 +420,8 @@ describe("controls", () => {
     const names = ["x: lon [\u00b0E]", "y: lat [\u00b0N]", "z: plev [hPa]", "300", "1000"];
     await page.waitForFunction((names) => names.every((name) => window.written.includes(name)), names);
     await page.getByText("step 0 / 2 \u00b7 2001-01-01 00:00 UTC").first().waitFor();
+    // Pressures tell which way is up.
+    assert.equal(await page.evaluate(() => window.visapult.camera.up), "z");
     await page.getByRole("button", { name: "Step forward" }).click();
     await page.getByText("step 1 / 2 \u00b7 2001-01-01 06:00 UTC").first().waitFor();
     await until(page, (v) => v.shown.step === 1);
@@ -442,7 +444,7 @@ describe("controls", () => {
 
   test("a key that no link has is named, with those that it may have", async () => {
     const page = await here.open({ hash: "stpe=7" });
-    await page.getByText(/\u201cstpe\u201d.*it may say view, at, stretch, step/).waitFor();
+    await page.getByText(/\u201cstpe\u201d.*it may say view, at, stretch, up, step/).waitFor();
     await page.close();
   });
 

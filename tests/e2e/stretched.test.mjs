@@ -1,4 +1,4 @@
-/** A box that is wide and thin, its axes stretched in the page: through every proxy, held to what the program draws with the same stretch. */
+/** A box that is wide and thin, stretched and upright in the page: through every proxy, held to what the program draws so. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { decibels } from "./against-program.mjs";
@@ -25,7 +25,7 @@ describe("a thin box", () => {
     ["segments", "segments"],
   ]) {
     test(`${proxy}: it is made thicker by one click, and then turned with the server suspended, as the program draws it`, async (t) => {
-      const page = await here.open({ query: { stills: "0" }, hash: `proxy=${sentAs}` });
+      const page = await here.open({ query: { stills: "0" }, hash: `proxy=${sentAs}&up=z` });
       await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
       await settled(page);
       const flat = lit(await picture(page));
@@ -34,7 +34,7 @@ describe("a thin box", () => {
       await until(page, (v, shown) => v.shown.proxy === shown, sentAs);
       await settled(page);
       const key = await cameraOf(page);
-      assert.deepEqual(key.stretch, [1, 1, 5]);
+      assert.deepEqual([key.stretch, key.up], [[1, 1, 5], "z"]);
       assert.ok(lit(await picture(page)) > flat, "no more is seen of it");
       const plan = await statistic(page, "Plan").textContent();
       t.diagnostic(plan);
@@ -74,6 +74,8 @@ describe("a thin box", () => {
     await page.reload();
     await until(page, (v) => v.shown.proxy === "still");
     assert.deepEqual((await cameraOf(page)).stretch, [1, 1, 3.5]);
+    await page.locator("#up").selectOption("z");
+    await page.waitForFunction(() => location.hash.includes("up=z"));
     await page.getByRole("button", { name: "1 : 1" }).click();
     await page.waitForFunction(() => !location.hash.includes("stretch"));
     assert.deepEqual((await cameraOf(page)).stretch, [1, 1, 1]);

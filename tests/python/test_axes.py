@@ -171,9 +171,9 @@ def atmosphere(tmp_path: Path) -> Path:
 
 
 ALONG = [
-    {"name": "lon", "unit": "degrees_east", "values": [0, 60, 120, 180, 240, 300]},
-    {"name": "lat", "unit": "degrees_north", "values": [-40, -20, 0, 20, 40]},
-    {"name": "plev", "unit": "hPa", "values": [1000, 850, 500, 200]},
+    {"name": "lon", "unit": "degrees_east", "values": [0, 60, 120, 180, 240, 300], "is_vertical": False},
+    {"name": "lat", "unit": "degrees_north", "values": [-40, -20, 0, 20, 40], "is_vertical": False},
+    {"name": "plev", "unit": "hPa", "values": [1000, 850, 500, 200], "is_vertical": True},
 ]
 
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use visapult_pipeline::{CodeBits, MOST_EDGE};
+use visapult_pipeline::{CodeBits, MOST_EDGE, Up};
 use visapult_ripp_net::units::parse_bytes;
 
 use crate::output_file::growing_file;
@@ -209,6 +209,9 @@ pub(crate) struct RenderOptions {
     /// How many times as long as it is each axis is shown, such as 1,1,30 for a layer of air that is wide and thin.
     #[arg(long, value_name = "X,Y,Z", default_value = "1,1,1", value_parser = parse_triple, allow_hyphen_values = true)]
     pub(crate) stretch: Triple,
+    /// The axis that is shown upwards, y or z: with z, azimuth 0 looks along y, as from the south of a map.
+    #[arg(long, value_name = "AXIS", default_value = "y", value_parser = parse_up)]
+    pub(crate) up: Up,
     /// Transfer function: a JSON file of ours or of ParaView [default: fits the field's range].
     #[arg(long, value_name = "FILE")]
     pub(crate) tf: Option<PathBuf>,
@@ -305,6 +308,14 @@ fn parse_triple(text: &str) -> Result<Triple, String> {
     let numbers: Result<Vec<f64>, _> = text.split(',').map(|number| number.trim().parse()).collect();
     let triple = numbers.ok().and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
     triple.map(Triple).ok_or_else(|| "expected three numbers, such as 0.1,0,-0.25".to_owned())
+}
+
+fn parse_up(text: &str) -> Result<Up, String> {
+    match text {
+        "y" => Ok(Up::Y),
+        "z" => Ok(Up::Z),
+        _ => Err("expected y or z".to_owned()),
+    }
 }
 
 fn parse_code_bits(text: &str) -> Result<CodeBits, String> {

@@ -205,6 +205,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         fov_deg: options.fov,
         target: options.at.0,
         stretch: options.stretch.0,
+        up: options.up,
     };
     camera.validate().context("the view makes no sense")?;
     let key = Camera { azimuth_deg: options.key_az, elevation_deg: options.key_el, ..camera };

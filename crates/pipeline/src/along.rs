@@ -5,20 +5,30 @@ use visapult_volume_io::{Along, Coordinates, SourceInfo};
 
 /// Of x, y, z; `None` of what tells nothing beyond the grid, and of coordinates that turn back.
 pub(crate) fn told_along(info: &SourceInfo) -> [Option<AlongAxis>; 3] {
-    std::array::from_fn(|axis| told(&info.along[axis]).filter(|_| !info.along[axis].is_as(info.grid(), axis)))
+    std::array::from_fn(|axis| {
+        let along = &info.along[axis];
+        told(along).filter(|told| told.is_vertical || !along.is_as(info.grid(), axis))
+    })
 }
 
 fn told(along: &Along) -> Option<AlongAxis> {
-    let Along::Told(Coordinates { name, unit, values, .. }) = along else { return None };
-    let told = AlongAxis { name: cut(name), unit: cut(unit), values: resampled(values, values.len().min(MOST_ALONG)) };
+    let Along::Told(Coordinates { name, unit, values, are_downwards }) = along else { return None };
+    let told = AlongAxis {
+        name: cut(name),
+        unit: cut(unit),
+        values: resampled(values, values.len().min(MOST_ALONG)),
+        is_vertical: are_downwards.is_some(),
+    };
     told.check().is_ok().then_some(told)
 }
 
 /// What was told of an axis of so many samples.
 pub(crate) fn along_of(told: Option<&AlongAxis>, samples: usize) -> Along {
-    let Some(AlongAxis { name, unit, values }) = told else { return Along::Grid };
+    let Some(AlongAxis { name, unit, values, is_vertical }) = told else { return Along::Grid };
+    // They were put upright where they were told.
+    let are_downwards = is_vertical.then(|| values.last() < values.first());
     let values = resampled(values, samples).into();
-    Along::Told(Coordinates { name: name.clone(), unit: unit.clone(), values, are_downwards: None })
+    Along::Told(Coordinates { name: name.clone(), unit: unit.clone(), values, are_downwards })
 }
 
 /// `values` at `count` equal distances from the first to the last, linear between them.
@@ -58,6 +68,12 @@ mod tests {
         assert_eq!((told.values.len(), told.values[0], told.values[MOST_ALONG - 1]), (MOST_ALONG, 0.0, 998_001.0));
         let Along::Told(again) = along_of(Some(&told), 1000) else { panic!("nothing was told") };
         assert!(again.values.iter().zip(&squares).all(|(one, other)| (one - other).abs() < 10.0));
+    }
+
+    #[test]
+    fn what_tells_which_way_is_up_tells_it_elsewhere_too() {
+        let pressures = along(&[1000.0, 500.0]);
+        assert_eq!(along_of(told(&pressures).as_ref(), 2), pressures);
     }
 
     #[test]

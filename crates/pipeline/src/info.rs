@@ -184,7 +184,7 @@ impl fmt::Display for SourceReport {
         let [ex, ey, ez] = self.edges.map(short);
         writeln!(f, "  box      {ex} x {ey} x {ez}{}", unit_suffix(&self.levels[0].unit))?;
         for (axis, along) in ["x", "y", "z"].into_iter().zip(&self.along) {
-            let Some(AlongAxis { name, unit, values }) = along else { continue };
+            let Some(AlongAxis { name, unit, values, .. }) = along else { continue };
             let [first, last] = [values[0], values[values.len() - 1]].map(short);
             writeln!(f, "  along {axis}  {name} {first} to {last}{}", unit_suffix(unit))?;
         }

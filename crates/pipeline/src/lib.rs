@@ -45,5 +45,5 @@ pub use render::{Candidate, Choice, RenderStatistics, Rendered, Seconds, render}
 pub use session::{BulkSink, ControlSink, Right, Session, SessionError};
 pub use step_store::{LoadedStep, StepKey};
 pub use visapult_comm::Comm;
-pub use visapult_render::{Camera, CodeBits, Image, TransferFunction};
+pub use visapult_render::{Camera, CodeBits, Image, TransferFunction, Up};
 pub use visapult_volume_io::Source;

@@ -13,11 +13,7 @@ const ALIKE_WITHIN_SHIFT: f64 = 0.1;
 
 /// Angle between the view directions of two cameras, in degrees.
 pub(crate) fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
-    let direction = |camera: &Camera| {
-        let (azimuth, elevation) = (camera.azimuth_deg.to_radians(), camera.elevation_deg.to_radians());
-        [elevation.cos() * azimuth.sin(), elevation.sin(), elevation.cos() * azimuth.cos()]
-    };
-    let (a, b) = (direction(a), direction(b));
+    let (a, b) = (a.view(1, 1).forward, b.view(1, 1).forward);
     let cosine: f64 = (0..3).map(|axis| a[axis] * b[axis]).sum();
     cosine.clamp(-1.0, 1.0).acos().to_degrees()
 }
@@ -30,7 +26,8 @@ pub(crate) fn are_alike(a: &View, b: &View) -> bool {
     }
     let (a, b) = (&a.camera, &b.camera);
     let shift = (0..3).map(|axis| (a.target[axis] - b.target[axis]).powi(2)).sum::<f64>().sqrt();
-    angle_between_deg(a, b) <= ALIKE_WITHIN_DEG
+    a.up == b.up
+        && angle_between_deg(a, b) <= ALIKE_WITHIN_DEG
         && !changed(a.distance, b.distance)
         && !changed(a.fov_deg, b.fov_deg)
         && !(0..3).any(|axis| changed(a.stretch[axis], b.stretch[axis]))

@@ -198,6 +198,9 @@ pub struct AlongAxis {
     pub unit: String,
     /// Coordinates at equal distances from the first sample to the last, growing or falling: of all samples, or of [`MOST_ALONG`] places.
     pub values: Vec<f64>,
+    /// They tell which way is up, as pressures and depths do.
+    #[serde(default)]
+    pub is_vertical: bool,
 }
 
 fn is_as_grid(along: &[Option<AlongAxis>; 3]) -> bool {
@@ -263,7 +266,7 @@ impl AlongAxis {
     /// # Errors
     /// Why not, in words.
     pub fn check(&self) -> Result<(), String> {
-        let Self { name, unit, values } = self;
+        let Self { name, unit, values, .. } = self;
         if name.len() > MOST_NAME || unit.len() > MOST_NAME || values.is_empty() || values.len() > MOST_ALONG {
             return Err(format!("coordinates along an axis are 1 to {MOST_ALONG} numbers, with a short name and unit"));
         }
@@ -474,7 +477,7 @@ mod tests {
     }
 
     fn levels(values: Vec<f64>) -> AlongAxis {
-        AlongAxis { name: "plev".to_owned(), unit: "hPa".to_owned(), values }
+        AlongAxis { name: "plev".to_owned(), unit: "hPa".to_owned(), values, is_vertical: true }
     }
 
     #[test]

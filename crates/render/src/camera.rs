@@ -1,6 +1,6 @@
 //! The camera: where the eye is, which ray belongs to a pixel, which pixel belongs to a point.
 //!
-//! World coordinates: the grid's box has its longest edge 1 and its centre at the origin; +y is up.
+//! World coordinates: the grid's box has its longest edge 1 and its centre at the origin; +y is up, or +z where a camera says so.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -10,11 +10,32 @@ const UNSTRETCHED: [f64; 3] = [1.0; 3];
 /// Steepest elevation at which a camera is turned about the vertical axis.
 const STEEP_DEG: f64 = 45.0;
 
+/// The axis of the box that a camera shows upwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Up {
+    /// As of pictures: x goes to the right, and z towards who looks from the front.
+    #[default]
+    Y,
+    /// As of maps: who looks from the front looks along y, to the north.
+    Z,
+}
+
+impl Up {
+    /// World coordinates of what lies so far to the right, upwards, and towards who looks from the front.
+    fn in_world(self, [right, up, near]: [f64; 3]) -> [f64; 3] {
+        match self {
+            Self::Y => [right, up, near],
+            Self::Z => [right, -near, up],
+        }
+    }
+}
+
 /// An eye on a sphere around `target`, looking at it, and how long it sees the axes of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Camera {
-    /// Turn about the vertical axis in degrees; 0 looks down from +z, 90 from +x.
+    /// Turn about the vertical axis in degrees; 0 looks from the front (+z, or -y where z is up), 90 from +x.
     #[serde(rename = "azimuth")]
     pub azimuth_deg: f64,
     /// Height above the horizontal plane in degrees, at most [`Camera::MAX_ELEVATION_DEG`] to either side.
@@ -29,6 +50,8 @@ pub struct Camera {
     pub target: [f64; 3],
     /// How many times as long as it is each axis is shown, beside the others: what is wide and thin can be looked into.
     pub stretch: [f64; 3],
+    /// The vertical axis.
+    pub up: Up,
 }
 
 /// Why a camera cannot be used.
@@ -57,6 +80,7 @@ impl Default for Camera {
             fov_deg: 30.0,
             target: [0.0; 3],
             stretch: UNSTRETCHED,
+            up: Up::Y,
         }
     }
 }
@@ -121,7 +145,7 @@ impl Camera {
         let (sin_az, cos_az) = self.azimuth_deg.to_radians().sin_cos();
         let elevation = self.elevation_deg.clamp(-Self::MAX_ELEVATION_DEG, Self::MAX_ELEVATION_DEG);
         let (sin_el, cos_el) = elevation.to_radians().sin_cos();
-        [cos_el * sin_az, sin_el, cos_el * cos_az]
+        self.up.in_world([cos_el * sin_az, sin_el, cos_el * cos_az])
     }
 
     /// The rays of a `width` x `height` image.
@@ -129,7 +153,7 @@ impl Camera {
         let eye = self.eye();
         // Not from eye to target, which are one where distances are rounded away.
         let forward = normalize(self.toward_eye().map(|c| -c));
-        let right = normalize(cross(forward, [0.0, 1.0, 0.0]));
+        let right = normalize(cross(forward, self.up.in_world([0.0, 1.0, 0.0])));
         let up = cross(right, forward);
         let half_height = (self.fov_deg.to_radians() / 2.0).tan();
         let half_width = half_height * width as f64 / height as f64;
@@ -310,9 +334,21 @@ mod tests {
     }
 
     #[test]
+    fn where_z_is_up_the_front_looks_north_and_the_right_is_east() {
+        let front = Camera { azimuth_deg: 0.0, elevation_deg: 0.0, distance: 2.0, up: Up::Z, ..Camera::default() };
+        let view = front.view(9, 9);
+        let near = |a: [f64; 3], b: [f64; 3]| (0..3).all(|axis| (a[axis] - b[axis]).abs() < 1e-12);
+        assert!(near(view.eye, [0.0, -2.0, 0.0]) && near(view.forward, [0.0, 1.0, 0.0]), "{view:?}");
+        assert!(near(view.right, [1.0, 0.0, 0.0]) && near(view.up, [0.0, 0.0, 1.0]), "{view:?}");
+        let above = Camera { elevation_deg: 60.0, ..front };
+        assert!(above.eye()[2] > 1.7 && Camera { azimuth_deg: 90.0, ..front }.eye()[0] > 1.9);
+    }
+
+    #[test]
     fn json_uses_the_names_of_the_view_protocol() {
         let camera: Camera =
-            serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5,"stretch":[1,1,30]}"#).unwrap();
+            serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5,"stretch":[1,1,30],"up":"z"}"#)
+                .unwrap();
         let expected = Camera {
             azimuth_deg: 1.0,
             elevation_deg: 2.0,
@@ -320,6 +356,7 @@ mod tests {
             fov_deg: 5.0,
             target: [0.0; 3],
             stretch: [1.0, 1.0, 30.0],
+            up: Up::Z,
         };
         assert_eq!(camera, expected);
     }

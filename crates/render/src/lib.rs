@@ -37,7 +37,7 @@ pub use bricks::{
     BrickError, CodeBits, EncodedBrick, LevelCoding, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level,
     volume_of_bricks,
 };
-pub use camera::{Camera, CameraError, View};
+pub use camera::{Camera, CameraError, Up, View};
 pub use codec::{CodecError, PlaneDecoder, PlaneEncoder};
 pub use color_map::ColorMap;
 pub use cpu::TileRect;

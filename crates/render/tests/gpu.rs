@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Failed, Trial};
 use visapult_render::{
     Camera, Gpu, GpuError, GpuKind, GpuVolume, Image, KeyView, PlaneEncoder, Quality, ScalarStack, SegmentKey,
-    SegmentStack, SlabKeyframe, SlabStack, SlabTile, TileError, TransferFunction, Volume, make_scalar_slabs,
+    SegmentStack, SlabKeyframe, SlabStack, SlabTile, TileError, TransferFunction, Up, Volume, make_scalar_slabs,
     make_segments, make_slabs, render_exact,
 };
 use visapult_volume::{Centering, Grid};

@@ -14,7 +14,7 @@ import {
   WebGLRenderer,
 } from "three";
 import type { Vec3 } from "../volume/index";
-import { basisOf, type Camera } from "./camera";
+import { basisOf, type Camera, verticalOf } from "./camera";
 import type { Gl } from "./gl";
 import lineFragment from "./shaders/line.frag.glsl?raw";
 import lineVertex from "./shaders/line.vert.glsl?raw";
@@ -78,7 +78,7 @@ export class BoxScene {
     this.camera.near = Math.max(1e-3, camera.distance * 1e-3);
     this.camera.far = camera.distance + 20;
     this.camera.position.set(...eye);
-    this.camera.up.set(0, 1, 0);
+    this.camera.up.set(...verticalOf(camera));
     this.camera.lookAt(...camera.target);
     this.camera.updateProjectionMatrix();
     this.camera.updateMatrixWorld();

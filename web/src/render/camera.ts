@@ -1,17 +1,17 @@
 import { FARTHEST_TARGET, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
-import type { KeyCamera } from "../wire/index";
+import type { KeyCamera, Up } from "../wire/index";
 
 /** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
 export type Camera = KeyCamera;
 
 /** The first view: all of a box with these edges, its axes stretched so, as near as leaves room for its labels. */
-export function homeCamera(aspect: number, edges: Vec3 = CUBE, stretch: Vec3 = UNSTRETCHED): Camera {
-  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0], stretch };
-  const { forward, right, up } = basisOf(camera);
+export function homeCamera(aspect: number, edges: Vec3 = CUBE, stretch: Vec3 = UNSTRETCHED, up: Up = "y"): Camera {
+  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0], stretch, up };
+  const { forward, right, up: above } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
   const [acrossHome, upHome] = [tangent * aspect * HOME_SHARE[0], tangent * HOME_SHARE[1]];
   const distances = cornersOf(edges).map((corner) => {
-    const across = Math.max(Math.abs(dot(corner, right)) / acrossHome, Math.abs(dot(corner, up)) / upHome);
+    const across = Math.max(Math.abs(dot(corner, right)) / acrossHome, Math.abs(dot(corner, above)) / upHome);
     return across - dot(corner, forward);
   });
   return { ...camera, distance: Math.max(...distances) };
@@ -39,16 +39,26 @@ export interface Basis {
   readonly up: Vec3;
 }
 
+/** Unit vector upwards. */
+export function verticalOf({ up }: Camera): Vec3 {
+  return inWorld(up, [0, 1, 0]);
+}
+
+/** World coordinates of what lies so far to the right, upwards, and towards who looks from the front. */
+function inWorld(up: Up, [right, above, near]: Vec3): Vec3 {
+  return up === "y" ? [right, above, near] : [right, -near, above];
+}
+
 export function basisOf(camera: Camera): Basis {
   const azimuth = (camera.azimuth * Math.PI) / 180;
   const elevation = (camera.elevation * Math.PI) / 180;
-  const out: Vec3 = [
+  const out = inWorld(camera.up, [
     Math.cos(elevation) * Math.sin(azimuth),
     Math.sin(elevation),
     Math.cos(elevation) * Math.cos(azimuth),
-  ];
+  ]);
   const forward: Vec3 = [-out[0], -out[1], -out[2]];
-  const right = normalise(cross(forward, [0, 1, 0]));
+  const right = normalise(cross(forward, verticalOf(camera)));
   return { eye: add(camera.target, scale(out, camera.distance)), forward, right, up: cross(right, forward) };
 }
 

@@ -142,7 +142,7 @@ function projector(three: PerspectiveCamera, width: number, height: number): Pro
   };
 }
 
-/** Ticks along the outline edge that is lowest (x, z) or leftmost (y). */
+/** Ticks along the outline edge that is lowest, or leftmost of those that are upright. */
 function drawAxis(
   context: CanvasRenderingContext2D,
   labels: Labels,
@@ -157,7 +157,9 @@ function drawAxis(
   const outline = labels.edges.filter((edge) => edge.axis === axis && edge.facing === 1);
   const ranked = outline
     .map((edge) => ({ edge, a: project(edge.a), b: project(edge.b) }))
-    .flatMap(({ edge, a, b }) => (a && b ? [{ edge, a, b, rank: axis === 1 ? -(a[0] + b[0]) : a[1] + b[1] }] : []))
+    .flatMap(({ edge, a, b }) =>
+      a && b ? [{ edge, a, b, rank: AXIS_NAMES[axis] === labels.camera.up ? -(a[0] + b[0]) : a[1] + b[1] }] : [],
+    )
     .sort((p, q) => q.rank - p.rank);
   if (ranked.length === 0) return;
   const { edge, a, b } = ranked[0];
@@ -366,7 +368,7 @@ function drawLegend(
 /** With its unit, and how many times as long as it is the axis is shown, beside that which is stretched least. */
 function axisName({ name, unit }: AxisScale, times: number): string {
   const sign = DEGREES.find(([names]) => names.test(unit))?.[1] ?? unit;
-  const stretched = times === 1 ? "" : `, drawn ${Number(times.toPrecision(4))}\u00d7 as long`;
+  const stretched = times === 1 ? "" : `, ${Number(times.toPrecision(4))}\u00d7 as long`;
   return name + (sign ? ` [${sign}]` : "") + stretched;
 }
 

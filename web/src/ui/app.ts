@@ -101,6 +101,7 @@ class App {
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
       stretch: (times) => this.#viewer.stretch(times),
+      stand: (up) => this.#viewer.stand(up),
       steer: (action) => this.#viewer.steer(action),
       watchLifelines: (on) => this.#viewer.watchLifelines(on),
       goHome: () => this.#viewer.goHome(),
@@ -253,7 +254,7 @@ class App {
     this.#panel.showScale(scale, offersLogarithm(source.fields, field, fieldInfo));
     setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);
-    if (this.#viewer) this.#panel.showStretch(source.grid, this.#viewer.camera.stretch);
+    if (this.#viewer) this.#panel.showStance(source.grid, this.#viewer.camera);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
     else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");

@@ -1,8 +1,12 @@
 import { type Camera, homeCamera, orbit, pan, restretched, zoom } from "../render/index";
 import type { Vec3 } from "../volume/index";
+import type { Up } from "../wire/index";
 
 /** So long after the last turn, pan or zoom the view is at rest. */
 const SETTLE_MS = 160;
+
+/** How the box stands before who looks. */
+export type Stance = Pick<Camera, "stretch" | "up">;
 
 /** Where the picture is seen from, how long axes are shown, and whether the first of these is changing. */
 export class Eye {
@@ -17,11 +21,11 @@ export class Eye {
   readonly #onChange: () => void;
 
   /**
-   * `camera`: that of a link, if it has one, and `stretch`: of the first view otherwise; `aspect`: width over height of the picture; `onChange`: it was
+   * `camera`: that of a link, if it has one, and how the box stands in the first view otherwise; `aspect`: width over height of the picture; `onChange`: it was
    * moved, or has come to rest, or shows axes of other lengths.
    */
-  constructor(camera: Camera | null, stretch: Vec3, aspect: () => number, onChange: () => void) {
-    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch);
+  constructor(camera: Camera | null, { stretch, up }: Stance, aspect: () => number, onChange: () => void) {
+    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch, up);
     this.#atHome = camera === null;
     this.#aspect = aspect;
     this.#onChange = onChange;
@@ -59,6 +63,17 @@ export class Eye {
     this.#onChange();
   }
 
+  /** What is shown is upright so: that is how the first view has it. */
+  begin(up: Up): void {
+    if (this.#atHome) this.#camera = { ...this.#camera, up };
+  }
+
+  /** Shows another axis upwards, from the first view. */
+  stand(up: Up): void {
+    this.#camera = { ...this.#camera, up };
+    this.goHome();
+  }
+
   /** The picture has another shape, or another box is seen. */
   fit(edges = this.#edges): void {
     this.#edges = edges;
@@ -66,7 +81,7 @@ export class Eye {
   }
 
   #home(): Camera {
-    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch);
+    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch, this.#camera.up);
   }
 
   #moveTo(camera: Camera): void {

@@ -1,6 +1,7 @@
 import type { Camera } from "../render/index";
 import { FARTHEST_TARGET, MOST_STRETCH, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
-import { PROXY_CHOICES, type ProxyChoice } from "../wire/index";
+import { PROXY_CHOICES, type ProxyChoice, UPS } from "../wire/index";
+import type { Stance } from "./eye";
 import { LinkEntries, readFlag, readNumbers } from "./link-entries";
 import { exact, fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
 
@@ -28,6 +29,7 @@ export const LINK_KEYS = [
   "view",
   "at",
   "stretch",
+  "up",
   "step",
   "play",
   "by",
@@ -50,6 +52,7 @@ export function writeHash(state: LinkState): string {
   if (state.stride !== 1) parts.push(["by", String(state.stride)]);
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (camera.stretch.some((n) => n !== 1)) parts.push(["stretch", camera.stretch.map(exact).join(",")]);
+  if (camera.up !== "y") parts.push(["up", camera.up]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
@@ -62,8 +65,10 @@ export function writeHash(state: LinkState): string {
 /** A link as read: what it does not say is `undefined` (step) or `null`. */
 export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
   readonly camera: Camera | null;
-  /** How many times as long axes are shown, whether it has a camera or not. */
-  readonly stretch: Vec3;
+  /** How the box stands, whether it has a camera or not. */
+  readonly stance: Stance;
+  /** It is said which axis is up: a camera without a word on it has y. */
+  readonly saysUp: boolean;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
   /** Keys that no link has. */
@@ -75,10 +80,16 @@ export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
 /** Reads what it can; what is missing or damaged takes its default. */
 export function readHash(hash: string): ReadLink {
   const entries = new LinkEntries(hash);
-  const stretch = entries.take("stretch", readStretch) ?? UNSTRETCHED;
+  const up = entries.take("up", (name) => UPS.find((up) => up === name));
+  const stance: Stance = {
+    stretch: entries.take("stretch", readStretch) ?? UNSTRETCHED,
+    up: up ?? "y",
+  };
+  const camera = readCamera(entries, stance);
   const read = {
-    camera: readCamera(entries, stretch),
-    stretch,
+    camera,
+    stance,
+    saysUp: up !== undefined || camera !== null,
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
@@ -97,7 +108,7 @@ function isKnown(key: string): boolean {
 }
 
 /** A place to look at is one of a view, and of no use without it. */
-function readCamera(entries: LinkEntries, stretch: Vec3): Camera | null {
+function readCamera(entries: LinkEntries, stance: Stance): Camera | null {
   const view = entries.take("view", (text) => {
     const read = readNumbers(text, 4);
     if (!read) return undefined;
@@ -111,7 +122,7 @@ function readCamera(entries: LinkEntries, stretch: Vec3): Camera | null {
   });
   if (!view) return null;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
-  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, stretch };
+  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, ...stance };
 }
 
 function readStretch(text: string): Vec3 | undefined {

@@ -17,10 +17,12 @@ import {
   proxyChoice,
   type SourceInfo,
   type SteerAction,
+  type Up,
   withUnit,
 } from "../wire/index";
 import { el, iconButton, setAttributes, setText } from "./dom";
 import type { Edits } from "./edits";
+import type { Stance } from "./eye";
 import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
@@ -45,6 +47,7 @@ export interface PanelActions {
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
   stretch(times: Vec3): void;
+  stand(up: Up): void;
   steer(action: SteerAction): void;
   watchLifelines(on: boolean): void;
   goHome(): void;
@@ -82,6 +85,7 @@ export class Panel {
   readonly #reset = iconButton("Reset the transfer function", icons.reset, "R");
   readonly #proxy = el("select", { id: "proxy" });
   readonly #stretch: StretchRow;
+  readonly #up = el("select", { id: "up" }, el("option", { value: "y" }, "y"), el("option", { value: "z" }, "z"));
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
 
@@ -189,8 +193,9 @@ export class Panel {
     this.#proxy.value = proxy;
   }
 
-  showStretch(grid: GridInfo, times: Vec3): void {
-    this.#stretch.show(grid, times);
+  showStance(grid: GridInfo, { stretch, up }: Stance): void {
+    this.#stretch.show(grid, stretch);
+    this.#up.value = up;
   }
 
   showStatistics(rows: Statistics): void {
@@ -232,6 +237,7 @@ export class Panel {
       if (isColourMapName(value)) this.#actions.chooseMap(value);
       else if (value === "sent") this.#actions.chooseSentColours();
     });
+    this.#up.addEventListener("change", () => this.#actions.stand(this.#up.value === "z" ? "z" : "y"));
     this.#proxy.addEventListener("change", () => {
       const { value } = this.#proxy;
       this.#actions.chooseProxy(proxyChoice(value));
@@ -260,7 +266,13 @@ export class Panel {
         this.#scaleRow,
         map,
       ),
-      section("Picture", labelled("proxy", "Sent as", this.#proxy), this.#stretch.element, this.#buttons()),
+      section(
+        "Picture",
+        labelled("proxy", "Sent as", this.#proxy),
+        el("div", { class: "row" }, labelled("up", "Up", this.#up)),
+        this.#stretch.element,
+        this.#buttons(),
+      ),
       section("Statistics", this.#statistics),
       this.#lifelines.element,
     ];

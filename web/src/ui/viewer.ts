@@ -20,6 +20,7 @@ import {
   type SourceInfo,
   type SteerAction,
   type StepSpan,
+  type Up,
 } from "../wire/index";
 import { type ConnectionState, Session } from "../worker/index";
 import { Address } from "./address";
@@ -113,7 +114,7 @@ export class Viewer {
     this.#notices = new Notices((notice) => this.#set({ notice }), isReading);
     this.#eye = new Eye(
       link.camera,
-      link.stretch,
+      link.stance,
       () => painter.aspect,
       () => this.#sendView(),
     );
@@ -224,6 +225,12 @@ export class Viewer {
     const { source } = this.#state;
     if (!source) return;
     this.#eye.stretch(times, geometryOf(source.grid, times).edges);
+    this.#onChange(this.#state);
+  }
+
+  /** Shows another axis upwards. */
+  stand(up: Up): void {
+    this.#eye.stand(up);
     this.#onChange(this.#state);
   }
 
@@ -423,6 +430,7 @@ export class Viewer {
     if (!same) this.#lastShown.clear();
     this.#scales = axisScales(source);
     this.#legends = legendsOf(source.fields);
+    if (!same && !this.#link.saysUp) this.#eye.begin(source.along[2]?.isVertical ? "z" : "y");
     this.#eye.fit(geometryOf(source.grid, this.camera.stretch).edges);
     this.painter.begin(welcome.groups, source.grid, same);
     const before = this.#state.source;

@@ -23,6 +23,8 @@ export interface AlongAxis {
   readonly unit: string;
   /** At equal distances from the first sample to the last; they grow or fall. */
   readonly values: readonly number[];
+  /** They tell which way is up. */
+  readonly isVertical: boolean;
 }
 
 export interface StepSpan {
@@ -203,7 +205,7 @@ function parseAxis(json: Json): AlongAxis {
     (n, i) => Number.isFinite(n) && (i === 0 || (n !== values[i - 1] && n > values[i - 1] === rises)),
   );
   if (values.length === 0 || !isInOrder) throw new WireError("coordinates that turn back");
-  return { name: json.words("name"), unit: json.words("unit"), values };
+  return { name: json.words("name"), unit: json.words("unit"), values, isVertical: json.flag("is_vertical") };
 }
 
 function parseSpan(json: Json): StepSpan {

@@ -29,6 +29,8 @@ export {
   type SlabsMessage,
   TILE_EDGE,
   type TileTexels,
+  UPS,
+  type Up,
   unpackSlabTile,
 } from "./slabs";
 export { encodeSteer, type LoggedAction, type Parameter, type SteerAction, type SteeringMessage } from "./steering";

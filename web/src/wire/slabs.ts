@@ -11,7 +11,12 @@ export interface KeyCamera {
   readonly target: readonly [number, number, number];
   /** How many times as long as it is each axis is shown, beside the others. */
   readonly stretch: readonly [number, number, number];
+  /** The axis that is shown upwards. */
+  readonly up: Up;
 }
+
+export const UPS = ["y", "z"] as const;
+export type Up = (typeof UPS)[number];
 
 /** A rectangle of texels of one slab or face, still compressed. */
 export interface PackedTile {
@@ -60,11 +65,13 @@ export function readKeyCamera(cursor: Cursor): KeyCamera {
   const [azimuth, elevation, distance, fov] = [0, 1, 2, 3].map(() => cursor.f32("key camera"));
   const target = [cursor.f32("key target"), cursor.f32("key target"), cursor.f32("key target")] as const;
   const stretch = [cursor.f32("key stretch"), cursor.f32("key stretch"), cursor.f32("key stretch")] as const;
+  const up = UPS[cursor.u32("key up") - 1];
+  if (up === undefined) cursor.fail("a key camera without an axis that is up");
   if (![azimuth, elevation, distance, fov, ...target, ...stretch].every(Number.isFinite))
     cursor.fail("the key camera is not finite");
   if (distance <= 0 || fov <= 0 || fov >= 180 || stretch.some((times) => times <= 0))
     cursor.fail("an impossible key camera");
-  return { azimuth, elevation, distance, fov, target, stretch };
+  return { azimuth, elevation, distance, fov, target, stretch, up };
 }
 
 /** The key view of a keyframe, and the number of tiles in this message. */

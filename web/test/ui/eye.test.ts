@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { basisOf } from "../../src/render/camera";
 import { homeCamera } from "../../src/render/index";
 import { Eye } from "../../src/ui/eye";
 import { UNSTRETCHED } from "../../src/volume/index";
+
+const STANCE = { stretch: UNSTRETCHED, up: "y" } as const;
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -10,7 +13,7 @@ test("the first view fits the picture and the box until it is moved, and again w
   let aspect = 1;
   const eye = new Eye(
     null,
-    UNSTRETCHED,
+    STANCE,
     () => aspect,
     () => undefined,
   );
@@ -33,7 +36,7 @@ test("the view of a link stays as it is", () => {
   const linked = { ...homeCamera(1), azimuth: 1 };
   const eye = new Eye(
     linked,
-    linked.stretch,
+    linked,
     () => 0.3,
     () => undefined,
   );
@@ -44,7 +47,7 @@ test("the view of a link stays as it is", () => {
 test("where axes are stretched the first view fits the longer box, and another one looks at the same place of it", () => {
   const eye = new Eye(
     null,
-    [1, 1, 2],
+    { stretch: [1, 1, 2], up: "y" },
     () => 1,
     () => undefined,
   );
@@ -69,11 +72,26 @@ test("where axes are stretched the first view fits the longer box, and another o
   expect(Math.max(...eye.camera.target.map(Math.abs))).toBeLessThanOrEqual(4);
 });
 
+test("another axis upwards is seen from the first view", () => {
+  const eye = new Eye(
+    null,
+    STANCE,
+    () => 1,
+    () => undefined,
+  );
+  eye.fit([1, 0.5, 0.2]);
+  eye.orbit(100, 10);
+  eye.stand("z");
+  expect(eye.camera).toEqual(homeCamera(1, [1, 0.5, 0.2], UNSTRETCHED, "z"));
+  expect(basisOf(eye.camera).up[2]).toBeGreaterThan(0.9);
+  expect(basisOf(eye.camera).eye[1]).toBeLessThan(-1);
+});
+
 test("it moves until nothing has moved it for a while, and tells both", () => {
   const told: boolean[] = [];
   const eye: Eye = new Eye(
     null,
-    UNSTRETCHED,
+    STANCE,
     () => 1,
     () => told.push(eye.isMoving),
   );

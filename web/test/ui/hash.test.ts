@@ -14,7 +14,15 @@ const transfer = (name: ColourMapName): TransferFunction => ({
 });
 
 const state: LinkState = {
-  camera: { azimuth: 12.5, elevation: -40, distance: 2.25, fov: 30, target: [0.1, 0, -0.2], stretch: [1, 0.5, 40] },
+  camera: {
+    azimuth: 12.5,
+    elevation: -40,
+    distance: 2.25,
+    fov: 30,
+    target: [0.1, 0, -0.2],
+    stretch: [1, 0.5, 40],
+    up: "z",
+  },
   field: "pressure, static",
   step: 12,
   playing: true,
@@ -39,7 +47,8 @@ const state: LinkState = {
 
 /** What a link that says all of it is read as. */
 function asRead(said: LinkState) {
-  return { ...said, stretch: said.camera.stretch, unknown: [], unusable: [] };
+  const { stretch, up } = said.camera;
+  return { ...said, stance: { stretch, up }, saysUp: true, unknown: [], unusable: [] };
 }
 
 test("a link restores the whole state", () => {
@@ -81,7 +90,8 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
     camera: null,
-    stretch: [1, 1, 1],
+    stance: { stretch: [1, 1, 1], up: "y" },
+    saysUp: false,
     field: null,
     step: undefined,
     playing: false,
@@ -126,13 +136,13 @@ test("numbers with which nothing would be seen are told, and the default is take
     const { camera, unusable } = readHash(hash);
     return { camera, unusable };
   };
-  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1] };
+  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1], up: "y" };
   for (const at of ["1e300,0,0", "0,-4.1,0", "0,0,99"])
     expect(read(`#view=30,20,3,30&at=${at}`)).toEqual({ camera: home, unusable: [`at=${at}`] });
   for (const view of ["1e300,20,3,30", "30,20,1e-300,30", "30,20,1e300,30", "30,20,3,1e300", "30,90,3,30"])
     expect(read(`#view=${view}`)).toEqual({ camera: null, unusable: [`view=${view}`] });
   expect(read("#view=-360,-89,0.02,30&at=4,-4,0")).toEqual({
-    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0], stretch: [1, 1, 1] },
+    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0], stretch: [1, 1, 1], up: "y" },
     unusable: [],
   });
   expect(readHash("#step=1e300&by=1e300").unusable).toEqual(["step=1e300", "by=1e300"]);
@@ -140,9 +150,15 @@ test("numbers with which nothing would be seen are told, and the default is take
 
 test("how long axes are shown holds with a view and without one, within limits", () => {
   expect(readHash("#view=30,20,3,30&stretch=1,1,30").camera?.stretch).toEqual([1, 1, 30]);
-  expect(readHash("#stretch=1,1,30")).toMatchObject({ camera: null, stretch: [1, 1, 30], unusable: [] });
+  expect(readHash("#stretch=1,1,30")).toMatchObject({ camera: null, stance: { stretch: [1, 1, 30] }, unusable: [] });
+  expect(readHash("#up=z")).toMatchObject({ camera: null, stance: { up: "z" }, saysUp: true, unusable: [] });
+  expect(readHash("#view=30,20,3,30")).toMatchObject({ camera: { up: "y" }, saysUp: true });
+  expect(readHash("#up=x")).toMatchObject({ stance: { up: "y" }, unusable: ["up=x"] });
   for (const stretch of ["1,1", "1,1,0", "1,1,-2", "1e7,1,1", "a,1,1"])
-    expect(readHash(`#stretch=${stretch}`)).toMatchObject({ stretch: [1, 1, 1], unusable: [`stretch=${stretch}`] });
+    expect(readHash(`#stretch=${stretch}`)).toMatchObject({
+      stance: { stretch: [1, 1, 1] },
+      unusable: [`stretch=${stretch}`],
+    });
 });
 
 test("a range is taken if single precision has its bounds, in order", () => {

@@ -4,7 +4,7 @@ import type { AlongAxis, GridInfo } from "../../src/wire/index";
 
 const grid: GridInfo = { size: [11, 21, 5], spacing: [2, 0.5, 1], origin: [5, 0, -1], unit: "mm", centering: "point" };
 const cells: GridInfo = { ...grid, centering: "cell" };
-const levels: AlongAxis = { name: "plev", unit: "hPa", values: [1000, 900, 700, 400, 100] };
+const levels: AlongAxis = { name: "plev", unit: "hPa", values: [1000, 900, 700, 400, 100], isVertical: true };
 
 const scales = (of: GridInfo, z: AlongAxis | null) => axisScales({ grid: of, along: [null, null, z] });
 
@@ -46,7 +46,10 @@ describe("numbers along an axis", () => {
   });
 
   test("of one sample is where it lies, in its own unit, in the middle", () => {
-    const [, , z] = scales({ ...grid, size: [11, 21, 1] }, { name: "height", unit: "m", values: [2] });
+    const [, , z] = scales(
+      { ...grid, size: [11, 21, 1] },
+      { name: "height", unit: "m", values: [2], isVertical: false },
+    );
     expect([z.name, z.unit, ...z.ends, z.placeOf(2)]).toEqual(["z: height", "m", 2, 2, 0.5]);
   });
 

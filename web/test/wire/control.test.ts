@@ -41,11 +41,13 @@ test("reads a welcome and ignores members it does not know", () => {
 
 test("coordinates along an axis are read in their order, and those that turn back or are no numbers are refused", () => {
   const read = (values: readonly unknown[]) => {
-    const along = [null, { name: "plev", unit: "hPa", values }, null];
+    const along = [null, { name: "plev", unit: "hPa", values, is_vertical: true }, null];
     return parseControl(control(1, { ...welcome, source: { ...welcome.source, along } }));
   };
   for (const values of [[1000, 500, 10], [0, 1, 5], [3]])
-    expect(read(values)).toMatchObject({ source: { along: [null, { name: "plev", unit: "hPa", values }, null] } });
+    expect(read(values)).toMatchObject({
+      source: { along: [null, { name: "plev", unit: "hPa", values, isVertical: true }, null] },
+    });
   for (const values of [[1, 2, 2], [3, 1, 2], [], [1, "2"]]) expect(() => read(values)).toThrow(WireError);
   const two = { ...welcome.source, along: [null, null] };
   expect(() => parseControl(control(1, { ...welcome, source: two }))).toThrow(/along 2 axes/);
@@ -144,7 +146,7 @@ test("a message of an unknown kind is skipped", () => {
 test("a view is its kind and JSON", () => {
   const view = {
     sequence: 17,
-    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1] },
+    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1], up: "y" },
     viewport: [1024, 768],
     field: 0,
     step: null,

@@ -14,6 +14,7 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
   return new Bytes()
     .header(17)
     .f32(30, 20, 3, 30, 0, 0, 0, 1, 1, 30)
+    .u32(2)
     .u16(128, 64)
     .u16(2, 1)
     .f32(0, 0, -1)
@@ -34,6 +35,7 @@ test("reads a keyframe and its tiles", () => {
     fov: 30,
     target: [0, 0, 0],
     stretch: [1, 1, 30],
+    up: "z",
   });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
   expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
@@ -69,7 +71,7 @@ test("an impossible key camera is refused", () => {
   new DataView(bytes.buffer).setFloat32(40, Number.NaN, true);
   expect(() => parseSlabs(bytes)).toThrow(/not finite/);
   const slanted = slabs(rawFrame(new Uint8Array(10))).done();
-  new DataView(slanted.buffer).setFloat32(76, 1, true);
+  new DataView(slanted.buffer).setFloat32(80, 1, true);
   expect(() => parseSlabs(slanted)).toThrow(/unit vector/);
 });
 

@@ -166,16 +166,24 @@ test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness
   },
 );
 
-type Source = Readonly<Record<string, unknown>> & { readonly fields: Parameters<typeof withLogarithms>[0] };
+type Source = Readonly<Record<string, unknown>> & {
+  readonly fields: Parameters<typeof withLogarithms>[0];
+  readonly along: readonly ({ readonly is_vertical: boolean } | null)[];
+};
 
 test("control messages keep what they say", () => {
   const { protocol: _, source, ...welcome } = json<{ protocol: number; source: Source }>("welcome");
-  const { time_unit: timeUnit, fields: named, ...told } = source;
+  const { time_unit: timeUnit, fields: named, along: axes, ...told } = source;
   const fields = withLogarithms(named);
+  const along = axes.map((axis) => {
+    if (axis === null) return null;
+    const { is_vertical: isVertical, ...rest } = axis;
+    return { ...rest, isVertical };
+  });
   expect(parseControl(bytes("welcome"))).toEqual({
     kind: "welcome",
     ...welcome,
-    source: { ...told, timeUnit, fields },
+    source: { ...told, timeUnit, along, fields },
   });
   const { throughput_bps: throughputBps, ...plan } = json<{ throughput_bps: number }>("plan");
   expect(parseControl(bytes("plan"))).toEqual({ kind: "plan", ...plan, throughputBps });
@@ -263,10 +271,10 @@ test("scalar slabs too large to hold, with an impossible box or a tile past thei
     change(new DataView(copy.buffer));
     return () => parseScalarSlabs(copy);
   };
-  expect(changed((view) => view.setUint16(72, 65_535, true))).not.toThrow();
-  expect(changed((view) => [68, 70, 72].map((at) => view.setUint16(at, 65_535, true)))).toThrow(/more than/);
-  expect(changed((view) => view.setFloat32(96, Number.NaN, true))).toThrow(/impossible/);
-  expect(changed((view) => view.setFloat32(108, 9, true))).toThrow(/impossible/);
-  expect(changed((view) => view.setUint16(116, 4, true))).toThrow(/outside/);
-  expect(changed((view) => view.setUint16(124, 65, true))).toThrow(/1 to 64/);
+  expect(changed((view) => view.setUint16(76, 65_535, true))).not.toThrow();
+  expect(changed((view) => [72, 74, 76].map((at) => view.setUint16(at, 65_535, true)))).toThrow(/more than/);
+  expect(changed((view) => view.setFloat32(100, Number.NaN, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setFloat32(112, 9, true))).toThrow(/impossible/);
+  expect(changed((view) => view.setUint16(120, 4, true))).toThrow(/outside/);
+  expect(changed((view) => view.setUint16(128, 65, true))).toThrow(/1 to 64/);
 });

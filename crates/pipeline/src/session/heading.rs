@@ -30,7 +30,7 @@ pub(super) struct Heading {
 impl Heading {
     /// A view has come.
     pub(super) fn note(&mut self, now: Instant, camera: Camera) {
-        if self.seen.back().is_some_and(|(_, before)| before.stretch != camera.stretch) {
+        if self.seen.back().is_some_and(|(_, before)| (before.stretch, before.up) != (camera.stretch, camera.up)) {
             // What it is about has moved, and not the camera.
             self.seen.clear();
         }
@@ -71,6 +71,7 @@ impl Heading {
             fov_deg: last.fov_deg,
             target: std::array::from_fn(|axis| last.target[axis] + shift(axis)),
             stretch: last.stretch,
+            up: last.up,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use visapult_render::{
     Camera, EncodedBrick, FaceTile, ScalarKeyframe, SegmentKeyframe, SegmentTile, SlabGeometry, SlabKeyframe, SlabTile,
-    Still, StillTile, TILE_EDGE,
+    Still, StillTile, TILE_EDGE, Up,
 };
 use visapult_volume::StepIndex;
 
@@ -296,6 +296,11 @@ fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
     push_f32s(bytes, &angles.map(|v| v as f32));
     push_f32s(bytes, &camera.target.map(|v| v as f32));
     push_f32s(bytes, &camera.stretch.map(|v| v as f32));
+    let up: u32 = match camera.up {
+        Up::Y => 1,
+        Up::Z => 2,
+    };
+    bytes.extend(up.to_le_bytes());
 }
 
 fn push_u16s(bytes: &mut Vec<u8>, values: &[usize]) {

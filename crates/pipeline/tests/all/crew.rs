@@ -14,7 +14,7 @@ use visapult_pipeline::{
     TransferFunction, lend, lend_to, render,
 };
 use visapult_publish::{Delivery, Publisher, PublisherOptions};
-use visapult_render::{CodeBits, Quality};
+use visapult_render::{CodeBits, Quality, Up};
 use visapult_ripp_net::Options;
 use visapult_volume::{Block, Box3, FieldInfo, Grid, ScalarType, StepIndex, StepSpan, ValueRange};
 use visapult_volume_io::{ReadRequest, SourceError, SourceInfo};
@@ -130,7 +130,13 @@ fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderPro
         field: None,
         step: None,
         size: [180, 140],
-        camera: Camera { azimuth_deg: 130.0, elevation_deg: -25.0, stretch: [0.5, 1.0, 1.5], ..Camera::default() },
+        camera: Camera {
+            azimuth_deg: 130.0,
+            elevation_deg: -25.0,
+            stretch: [0.5, 1.0, 1.5],
+            up: Up::Z,
+            ..Camera::default()
+        },
         transfer_function: Some(TransferFunction { range: None, points }),
         sample_step: 1.0,
         proxy,

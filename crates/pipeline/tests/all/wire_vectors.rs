@@ -17,7 +17,7 @@ use visapult_publish::messages::AlongAxis;
 use visapult_publish::{Action, Logged, Parameter, ParameterKind};
 use visapult_render::{
     Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, PlaneDecoder, Pyramid, SegmentKey, SegmentTile,
-    Still, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
+    Still, TransferFunction, Up, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
 };
 use visapult_volume::{Grid, ValueRange};
 
@@ -94,7 +94,7 @@ fn bricks_of_5_8_and_16_bits() {
 
 #[test]
 fn slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let mut keyframe = make_slabs(&volume(), &key, &transfer_function, 1.0);
@@ -114,7 +114,7 @@ fn slabs() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25]},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far, "tiles": tiles
     });
@@ -123,7 +123,7 @@ fn slabs() {
 
 #[test]
 fn scalar_slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let mut keyframe = make_scalar_slabs(&volume(), &key, ValueRange { lo: -3.0, hi: 3.5 });
     keyframe.tiles.retain(|tile| tile.face == 2);
@@ -139,7 +139,7 @@ fn scalar_slabs() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25]},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far,
         "edges": keyframe.edges, "range": keyframe.range, "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
@@ -159,7 +159,7 @@ fn scalar_slabs() {
 
 #[test]
 fn segments() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], ..Camera::default() };
+    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
     let key = SegmentKey { camera, width: 70, height: 12, segments: 6 };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let range = ValueRange { lo: -3.0, hi: 3.5 };
@@ -177,7 +177,7 @@ fn segments() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25]},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
         "width": geometry.width, "height": geometry.height, "planes": geometry.planes,
         "near": geometry.near, "spacing": geometry.spacing, "edges": geometry.edges, "range": geometry.range,
         "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
@@ -227,7 +227,12 @@ fn still() {
 #[test]
 fn control_messages_to_the_page() {
     let grid = Grid { spacing: [1.0, 1.0, 2.5], unit: "mm".to_owned(), ..Grid::of_size(SIZE) };
-    let depth = AlongAxis { name: "depth".to_owned(), unit: "m".to_owned(), values: vec![0.0, 0.5, 2.0, 10.5] };
+    let depth = AlongAxis {
+        name: "depth".to_owned(),
+        unit: "m".to_owned(),
+        values: vec![0.0, 0.5, 2.0, 10.5],
+        is_vertical: true,
+    };
     let welcome = Welcome {
         protocol: PROTOCOL_VERSION,
         server: "visapult 0.1.0".to_owned(),
@@ -369,7 +374,7 @@ fn messages_from_the_page() {
     let meaning = json!({
         "sequence": 17,
         "camera": {"azimuth": 30.5, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25]},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
         "viewport": [1024, 768], "field": 0, "step": null, "moving": false, "proxy": "auto",
         "transfer_function": {"range": [-1.0, 1.0], "points": [[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]]}
     });

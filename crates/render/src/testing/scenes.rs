@@ -2,7 +2,7 @@
 
 use visapult_volume::{Block, Box3, Decomposition, Grid};
 
-use crate::{Camera, TransferFunction, Volume};
+use crate::{Camera, TransferFunction, Up, Volume};
 
 /// Cuts `values` (`[z, y, x]` of `size`) into `count` blocks with ghosts, at multiples of `alignment`.
 pub(crate) fn blocks_of(values: &[f32], size: [usize; 3], count: usize, alignment: usize) -> Vec<Block> {
@@ -63,7 +63,7 @@ pub(crate) fn shells() -> TransferFunction {
     TransferFunction { range: None, points }
 }
 
-/// From several sides, the fourth from inside; the last sees axes of other lengths.
+/// From several sides, the fourth from inside; the last sees axes of other lengths, and another one upwards.
 pub(crate) fn cameras() -> [Camera; 6] {
     let camera = Camera::default();
     [
@@ -72,6 +72,6 @@ pub(crate) fn cameras() -> [Camera; 6] {
         Camera { azimuth_deg: -140.0, elevation_deg: 90.0, fov_deg: 50.0, ..camera },
         Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
         Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
-        Camera { azimuth_deg: 75.0, stretch: [0.5, 1.0, 2.0], ..camera },
+        Camera { azimuth_deg: 75.0, stretch: [0.5, 1.0, 2.0], up: Up::Z, ..camera },
     ]
 }
