@@ -4,6 +4,7 @@ import json
 import math
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -226,3 +227,19 @@ def test_processes_end_together(series: Path, together, start) -> None:
     os.kill(pid_of_process(0, series), signal.SIGINT)
     code, out, err = shown.end()
     assert (code, out) == (0, ""), err
+
+
+def test_the_input_that_a_launcher_gives_one_process_ends_all_when_it_ends(series: Path, together) -> None:
+    words = [*together, "view", series, "--port", 0, "--no-open", "--until-input-ends"]
+    ran = subprocess.Popen(list(map(str, words)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert ran.stdin is not None and ran.stdout is not None
+        page = Page(ran.stdout.readline().strip())
+        page.until(lambda: page.fields, "a field")
+        # Those that have no input, or one that has ended, have not taken that for a word.
+        assert ran.poll() is None
+        ran.stdin.close()
+        ran.wait(PATIENCE_S)
+    finally:
+        ran.kill()
+        ran.wait()

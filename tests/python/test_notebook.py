@@ -145,6 +145,11 @@ def test_what_xarray_has_is_shown_with_its_coordinates_and_steps(array: np.ndarr
     assert not behind.parent.exists()
     with visapult.view(data.to_dataset()) as view:
         assert shown(view.url)["extent"] == [0, 479]
+    heights = xarray.DataArray(array, dims=("z", "y", "x"), coords={"height": (("z", "y", "x"), array)}, name="height")
+    with visapult.view(heights) as view:
+        assert shown(view.url)["extent"] == [0, 479]
+    with pytest.raises(visapult.ArrayError, match="xarray does not write it as Zarr"):
+        visapult.view(xarray.DataArray([[[object()]]], dims=("z", "y", "x")))
 
 
 def test_what_cannot_be_shown_is_told_as_the_program_tells_it(array: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

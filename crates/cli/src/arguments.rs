@@ -124,7 +124,7 @@ pub(crate) struct PageOptions {
     /// Do not open a browser, even where there is a display.
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// Stop when the standard input ends: together with the program that started this one and holds its other end.
+    /// Stop when the standard input ends: together with the program that started this one and holds its other end. The page's secret is then this run's own.
     #[arg(long)]
     pub(crate) until_input_ends: bool,
 }
@@ -191,7 +191,7 @@ pub(crate) struct RenderOptions {
     /// Size of the image in pixels.
     #[arg(long, value_name = "WxH", default_value = "512x512", value_parser = parse_size)]
     pub(crate) size: ImageSize,
-    /// Azimuth of the eye, in degrees; 0 looks down from +z.
+    /// Azimuth of the eye, in degrees; 0 looks down from +z, or along y where z is up.
     #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
     pub(crate) az: f64,
     /// Elevation of the eye, in degrees.

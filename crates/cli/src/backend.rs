@@ -19,7 +19,6 @@ use crate::say::{say, tell};
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(options: &BackendOptions) -> Result<()> {
-    heed_input(&options.page);
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config("", &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), "", "backend")?;
@@ -36,6 +35,7 @@ pub(crate) fn run(options: &BackendOptions) -> Result<()> {
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend(crew, &config, || lend_door(options, flow, crew))?);
     }
+    heed_input(&options.page);
     options.json.iter().try_for_each(|path| check_writable(path, &[""; 0], Output::Report))?;
     let simulation = match &options.urls {
         Some(urls) => Simulation::There(Box::new(FlowSource::dial(urls, flow)?)),

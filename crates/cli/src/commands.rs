@@ -28,13 +28,13 @@ const MOST_DEFAULT_PES: usize = 4;
 const MOST_TF_BYTES: u64 = 1 << 20;
 
 pub(crate) fn view(options: &ViewOptions) -> Result<()> {
-    heed_input(&options.page);
     let processes = Processes::meet(&options.split, default_pes())?;
     let config = back_end_config(&options.source, &options.split, &processes);
     let _recording = processes.record(options.trace.as_deref(), &options.source, "view")?;
     if let Some(crew) = processes.crew_of_another()? {
         return Ok(lend_to(crew, &config)?);
     }
+    heed_input(&options.page);
     let back_end = open_for_view(options, &config)?;
     log_steering(&back_end, &options.page)?;
     serve_page(&options.page, options.page.limit, back_end.shows_simulation(), |stage| {
@@ -107,7 +107,7 @@ pub(crate) fn serve_page(
     })
 }
 
-/// To be called first of all: what is to end may not have begun.
+/// To be called before anything that may take long, by the one process of several that has an input: launchers give the others none.
 pub(crate) fn heed_input(page: &PageOptions) {
     if page.until_input_ends {
         once_input_ends();

@@ -11,6 +11,9 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, si
 /// What a program returns that was interrupted, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
+/// Time that an orderly end may take.
+const ORDERLY: Duration = Duration::from_secs(10);
+
 /// Set when the user wants to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -65,6 +68,9 @@ pub(crate) fn once_input_ends() {
         // What cannot be read has ended, too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         let _ = raise(Signal::SIGTERM);
+        // Who ignores that, or was not ready for it, ends all the same.
+        thread::sleep(ORDERLY);
+        std::process::exit(INTERRUPTED.into());
     });
 }
 

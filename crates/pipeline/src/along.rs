@@ -7,8 +7,15 @@ use visapult_volume_io::{Along, Coordinates, SourceInfo};
 pub(crate) fn told_along(info: &SourceInfo) -> [Option<AlongAxis>; 3] {
     std::array::from_fn(|axis| {
         let along = &info.along[axis];
-        told(along).filter(|told| told.is_vertical || !along.is_as(info.grid(), axis))
+        let is_plain =
+            |told: &AlongAxis| !told.is_vertical && is_axis(&told.name, axis) && along.is_as(info.grid(), axis);
+        told(along).filter(|told| !is_plain(told))
     })
+}
+
+/// Whether a name says no more than which axis it is of: `x`, `XCoordinates`.
+fn is_axis(name: &str, axis: usize) -> bool {
+    name.chars().next().is_some_and(|first| first.eq_ignore_ascii_case(&['x', 'y', 'z'][axis]))
 }
 
 fn told(along: &Along) -> Option<AlongAxis> {
@@ -26,7 +33,7 @@ fn told(along: &Along) -> Option<AlongAxis> {
 pub(crate) fn along_of(told: Option<&AlongAxis>, samples: usize) -> Along {
     let Some(AlongAxis { name, unit, values, is_vertical }) = told else { return Along::Grid };
     // They were put upright where they were told.
-    let are_downwards = is_vertical.then(|| values.last() < values.first());
+    let are_downwards = (*is_vertical && values.len() > 1).then(|| values.last() < values.first());
     let values = resampled(values, samples).into();
     Along::Told(Coordinates { name: name.clone(), unit: unit.clone(), values, are_downwards })
 }
@@ -74,6 +81,9 @@ mod tests {
     fn what_tells_which_way_is_up_tells_it_elsewhere_too() {
         let pressures = along(&[1000.0, 500.0]);
         assert_eq!(along_of(told(&pressures).as_ref(), 2), pressures);
+        // Of one nobody can tell.
+        let Along::Told(one) = along_of(told(&along(&[500.0])).as_ref(), 1) else { panic!("nothing was told") };
+        assert_eq!(one.are_downwards, None);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub struct SourceReport {
     pub levels: Vec<GridShape>,
     /// Edge lengths of the finest grid's box, in its unit.
     pub edges: [f64; 3],
-    /// Where samples lie along x, y, z, as the source has it; none where that is as the grid has it, or not known.
+    /// Where samples lie along x, y, z, as the source has it; none where the grid says as much, or it is not known.
     pub along: [Option<AlongAxis>; 3],
     /// Fields.
     pub fields: Vec<FieldReport>,

@@ -168,7 +168,7 @@ pub struct Declaration {
     /// Calendar in which that counts, as netCDF calls it; empty where none is told.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub calendar: String,
-    /// Where samples lie along x, y, z, unless that is as the grid has it.
+    /// Where samples lie along x, y, z, unless the grid says as much.
     #[serde(default, skip_serializing_if = "is_as_grid")]
     pub along: [Option<AlongAxis>; 3],
     /// Every step is meant to be taken: the publisher waits.
@@ -189,7 +189,7 @@ pub struct DeclaredGrid {
     centering: String,
 }
 
-/// Where samples lie along an axis: unevenly, or in a unit of its own.
+/// Where samples lie along an axis, where a grid does not say as much: unevenly, in a unit of its own, or under a name of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlongAxis {
     /// What the source calls its coordinates.

@@ -67,7 +67,7 @@ pub struct PublisherOptions {
     pub time_unit: String,
     /// Calendar in which that counts, as netCDF calls it; empty where none is told.
     pub calendar: String,
-    /// Where samples lie along x, y, z, unless that is as the grid has it.
+    /// Where samples lie along x, y, z, unless the grid says as much.
     pub along: [Option<AlongAxis>; 3],
     /// What viewers may change while it runs.
     pub parameters: Vec<Parameter>,

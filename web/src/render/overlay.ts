@@ -79,11 +79,22 @@ export class Overlay {
   }
 }
 
+/** Share of a picture's width that its caption takes at most: beside the legend. */
+const MOST_OF_CAPTION = 0.6;
+
 /** Writes what a picture is of in the lower right corner of one of `width x height` CSS pixels. */
 export function writeCaption(context: CanvasRenderingContext2D, words: string, width: number, height: number): void {
   context.textBaseline = "middle";
   context.lineJoin = "round";
-  text(context, shortened(context, words, width - 2 * BESIDE), width - BESIDE, height - LINE, FAINT, "11px", "right");
+  text(
+    context,
+    shortened(context, words, MOST_OF_CAPTION * width),
+    width - BESIDE,
+    height - LINE,
+    FAINT,
+    "12px",
+    "right",
+  );
 }
 
 /** Draws axes' ticks and labels, legend and gizmo on a 2-D canvas of `width x height` CSS pixels. */

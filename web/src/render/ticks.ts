@@ -57,7 +57,11 @@ export function* stopMarks(stops: readonly number[], length: number): Generator<
   const most = Math.max(fewest, Math.min(last, Math.floor(length / CLOSE)));
   for (let count = fewest; count <= most; count++) {
     const chosen = new Set(Array.from({ length: count + 1 }, (_, i) => Math.round((i * last) / count)));
-    yield [...chosen].map((i) => ({ value: stops[i], words: formatNumber(stops[i]) }));
+    const values = [...chosen].map((i) => stops[i]);
+    const apart = Math.min(...values.slice(1).map((value, i) => Math.abs(value - values[i])));
+    const words = scaleWords(Math.min(...values), Math.max(...values), apart);
+    // Small ones among large ones have their own digits.
+    yield values.map((value) => ({ value, words: words(value, Math.min(apart / 10, Math.abs(value) / 100 || apart)) }));
   }
 }
 

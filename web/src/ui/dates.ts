@@ -75,10 +75,10 @@ const GREGORIAN_FROM = proleptic.dayOf(1582, 10, 15);
 
 /** Julian, and from then on Gregorian. */
 const standard: Calendar = {
-  dayOf: (...date) =>
-    Math.max(julian.dayOf(...date), GREGORIAN_FROM) === GREGORIAN_FROM
-      ? julian.dayOf(...date)
-      : proleptic.dayOf(...date),
+  dayOf: (...date) => {
+    const day = julian.dayOf(...date);
+    return day <= GREGORIAN_FROM ? day : proleptic.dayOf(...date);
+  },
   dateOf: (day) => (day < GREGORIAN_FROM ? julian : proleptic).dateOf(day),
 };
 
@@ -110,7 +110,8 @@ export function dateWords(time: number, unit: string, calendar: string): string 
   const milliseconds = Math.round(1000 * (clock - ahead + time * per));
   const inDay = ((milliseconds % (1000 * DAY)) + 1000 * DAY) % (1000 * DAY);
   const date = known.dateOf(known.dayOf(Number(year), months, days) + (milliseconds - inDay) / (1000 * DAY));
-  if (!Number.isSafeInteger(milliseconds) || date.includes(Number.NaN)) return null;
+  // Before year 1 calendars differ in whether there is a year 0.
+  if (!Number.isSafeInteger(milliseconds) || !(date[0] >= 1)) return null;
   const words = date.map((n, i) => String(n).padStart(i === 0 ? 4 : 2, "0")).join("-");
   return `${words} ${clockWords(inDay)}${known === standard || known === proleptic ? " UTC" : ` (${name})`}`;
 }

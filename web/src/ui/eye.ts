@@ -5,8 +5,11 @@ import type { Up } from "../wire/index";
 /** So long after the last turn, pan or zoom the view is at rest. */
 const SETTLE_MS = 160;
 
-/** How the box stands before who looks. */
-export type Stance = Pick<Camera, "stretch" | "up">;
+/** How the box stands before who looks; which axis is up may be left to what is shown. */
+export interface Stance {
+  readonly stretch: Vec3;
+  readonly up: Up | null;
+}
 
 /** Where the picture is seen from, how long axes are shown, and whether the first of these is changing. */
 export class Eye {
@@ -15,6 +18,9 @@ export class Eye {
   #atHome: boolean;
   /** Of the grid's box, once it is known. */
   #edges: Vec3 | undefined;
+  /** The axis that is up in what is shown, as far as that tells it, and the one that somebody has said. */
+  #naturalUp: Up = "y";
+  #chosenUp: Up | null;
   #moving = false;
   #settle: ReturnType<typeof setTimeout> | null = null;
   readonly #aspect: () => number;
@@ -25,7 +31,8 @@ export class Eye {
    * moved, or has come to rest, or shows axes of other lengths.
    */
   constructor(camera: Camera | null, { stretch, up }: Stance, aspect: () => number, onChange: () => void) {
-    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch, up);
+    this.#chosenUp = up;
+    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch, up ?? this.#naturalUp);
     this.#atHome = camera === null;
     this.#aspect = aspect;
     this.#onChange = onChange;
@@ -33,6 +40,11 @@ export class Eye {
 
   get camera(): Camera {
     return this.#camera;
+  }
+
+  /** The axis that is up, where a link is to say it. */
+  get saidUp(): Up | null {
+    return this.#chosenUp ?? (this.#camera.up === "y" ? null : this.#camera.up);
   }
 
   get isMoving(): boolean {
@@ -63,14 +75,14 @@ export class Eye {
     this.#onChange();
   }
 
-  /** What is shown is upright so: that is how the first view has it. */
+  /** Something is shown that has this axis upwards. */
   begin(up: Up): void {
-    if (this.#atHome) this.#camera = { ...this.#camera, up };
+    this.#naturalUp = up;
   }
 
   /** Shows another axis upwards, from the first view. */
   stand(up: Up): void {
-    this.#camera = { ...this.#camera, up };
+    this.#chosenUp = up;
     this.goHome();
   }
 
@@ -81,7 +93,7 @@ export class Eye {
   }
 
   #home(): Camera {
-    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch, this.#camera.up);
+    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch, this.#chosenUp ?? this.#naturalUp);
   }
 
   #moveTo(camera: Camera): void {

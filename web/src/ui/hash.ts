@@ -1,13 +1,14 @@
 import type { Camera } from "../render/index";
 import { FARTHEST_TARGET, MOST_STRETCH, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
-import { PROXY_CHOICES, type ProxyChoice, UPS } from "../wire/index";
-import type { Stance } from "./eye";
+import { PROXY_CHOICES, type ProxyChoice, UPS, type Up } from "../wire/index";
 import { LinkEntries, readFlag, readNumbers } from "./link-entries";
 import { exact, fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
 
 /** What a copied URL restores. */
 export interface LinkState {
   readonly camera: Camera;
+  /** The axis that is up, where that is said. */
+  readonly up: Up | null;
   readonly field: string | null;
   /** `null` follows the newest. */
   readonly step: number | null;
@@ -52,7 +53,7 @@ export function writeHash(state: LinkState): string {
   if (state.stride !== 1) parts.push(["by", String(state.stride)]);
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (camera.stretch.some((n) => n !== 1)) parts.push(["stretch", camera.stretch.map(exact).join(",")]);
-  if (camera.up !== "y") parts.push(["up", camera.up]);
+  if (state.up !== null) parts.push(["up", state.up]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
@@ -65,10 +66,8 @@ export function writeHash(state: LinkState): string {
 /** A link as read: what it does not say is `undefined` (step) or `null`. */
 export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
   readonly camera: Camera | null;
-  /** How the box stands, whether it has a camera or not. */
-  readonly stance: Stance;
-  /** It is said which axis is up: a camera without a word on it has y. */
-  readonly saysUp: boolean;
+  /** How many times as long axes are shown, whether it has a camera or not. */
+  readonly stretch: Vec3;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
   /** Keys that no link has. */
@@ -80,16 +79,12 @@ export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
 /** Reads what it can; what is missing or damaged takes its default. */
 export function readHash(hash: string): ReadLink {
   const entries = new LinkEntries(hash);
-  const up = entries.take("up", (name) => UPS.find((up) => up === name));
-  const stance: Stance = {
-    stretch: entries.take("stretch", readStretch) ?? UNSTRETCHED,
-    up: up ?? "y",
-  };
-  const camera = readCamera(entries, stance);
+  const up = entries.take("up", (name) => UPS.find((up) => up === name)) ?? null;
+  const stretch = entries.take("stretch", readStretch) ?? UNSTRETCHED;
   const read = {
-    camera,
-    stance,
-    saysUp: up !== undefined || camera !== null,
+    camera: readCamera(entries, stretch, up ?? "y"),
+    up,
+    stretch,
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
@@ -108,7 +103,7 @@ function isKnown(key: string): boolean {
 }
 
 /** A place to look at is one of a view, and of no use without it. */
-function readCamera(entries: LinkEntries, stance: Stance): Camera | null {
+function readCamera(entries: LinkEntries, stretch: Vec3, up: Up): Camera | null {
   const view = entries.take("view", (text) => {
     const read = readNumbers(text, 4);
     if (!read) return undefined;
@@ -122,7 +117,7 @@ function readCamera(entries: LinkEntries, stance: Stance): Camera | null {
   });
   if (!view) return null;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
-  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, ...stance };
+  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, stretch, up };
 }
 
 function readStretch(text: string): Vec3 | undefined {

@@ -1,3 +1,4 @@
+import type { Camera } from "../render/index";
 import {
   type ColourMapName,
   type Colours,
@@ -22,7 +23,6 @@ import {
 } from "../wire/index";
 import { el, iconButton, setAttributes, setText } from "./dom";
 import type { Edits } from "./edits";
-import type { Stance } from "./eye";
 import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
@@ -193,7 +193,7 @@ export class Panel {
     this.#proxy.value = proxy;
   }
 
-  showStance(grid: GridInfo, { stretch, up }: Stance): void {
+  showStance(grid: GridInfo, { stretch, up }: Camera): void {
     this.#stretch.show(grid, stretch);
     this.#up.value = up;
   }

@@ -114,7 +114,7 @@ export class Viewer {
     this.#notices = new Notices((notice) => this.#set({ notice }), isReading);
     this.#eye = new Eye(
       link.camera,
-      link.stance,
+      link,
       () => painter.aspect,
       () => this.#sendView(),
     );
@@ -430,7 +430,7 @@ export class Viewer {
     if (!same) this.#lastShown.clear();
     this.#scales = axisScales(source);
     this.#legends = legendsOf(source.fields);
-    if (!same && !this.#link.saysUp) this.#eye.begin(source.along[2]?.isVertical ? "z" : "y");
+    this.#eye.begin(source.along[2]?.isVertical ? "z" : "y");
     this.#eye.fit(geometryOf(source.grid, this.camera.stretch).edges);
     this.painter.begin(welcome.groups, source.grid, same);
     const before = this.#state.source;
@@ -579,7 +579,7 @@ export class Viewer {
     const { source, field } = this.#state;
     const name = source?.fields[field]?.name ?? null;
     const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-    return writeHash({ ...this.#state, camera: this.#eye.camera, field: name, ...transfers });
+    return writeHash({ ...this.#state, camera: this.#eye.camera, up: this.#eye.saidUp, field: name, ...transfers });
   }
 }
 

@@ -17,7 +17,7 @@ export interface GridInfo {
   readonly centering: "point" | "cell";
 }
 
-/** Where samples lie along an axis: unevenly, or in a unit of its own. */
+/** Where samples lie along an axis, where the grid does not say as much: unevenly, in a unit of its own, or under a name of its own. */
 export interface AlongAxis {
   readonly name: string;
   readonly unit: string;
@@ -40,7 +40,7 @@ export interface SourceInfo {
   /** In which that counts from a date, as netCDF calls it; empty where none is told. */
   readonly calendar: string;
   readonly grid: GridInfo;
-  /** Of x, y, z; `null` where that is as the grid has it. */
+  /** Of x, y, z; `null` where the grid says as much. */
   readonly along: readonly [AlongAxis | null, AlongAxis | null, AlongAxis | null];
   /** Those that *Welcome* names, and their logarithms. */
   readonly fields: readonly FieldInfo[];

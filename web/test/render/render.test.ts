@@ -2,7 +2,15 @@ import { describe, expect, test } from "vitest";
 import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, lapseOf, newestOf, rangeHolds } from "../../src/render/selection";
-import { axisMarks, formatBytes, formatNumber, marksWithEnds, tickMarks, ticks } from "../../src/render/ticks";
+import {
+  axisMarks,
+  formatBytes,
+  formatNumber,
+  marksWithEnds,
+  stopMarks,
+  tickMarks,
+  ticks,
+} from "../../src/render/ticks";
 
 describe("camera", () => {
   test.each([
@@ -121,6 +129,15 @@ describe("numbers for people", () => {
     expect(words(0, 1e6, 2)).toEqual(["0", "5e5", "1e6"]);
     expect(words(0, 6.1442e-6, 3)).toEqual(["0", "5e\u22126"]);
     expect(words(-1, 1, 4)).toEqual(["\u22121", "\u22120.5", "0", "0.5", "1"]);
+  });
+
+  test("along an uneven axis are some of its own, with the digits that tell them apart", () => {
+    const words = (stops: readonly number[], length: number) =>
+      [...stopMarks(stops, length)][0].map((mark) => mark.words);
+    expect(words([1000, 925, 850, 700, 500, 300, 200, 100, 50], 130)).toEqual(["1000", "500", "50"]);
+    expect(words([0.494, 2.6, 25.2, 453.9, 5199.5], 240)).toEqual(["0.494", "2.6", "25.2", "453.9", "5199.5"]);
+    expect(words([5_500_000, 5_512_345, 5_600_000], 130)).toEqual(["5500000", "5512345", "5600000"]);
+    expect(words([0, 1, 10], 70)).toEqual(["0", "10"]);
   });
 
   test("along an axis are round numbers, ever closer ones where those are too few, and both ends", () => {

@@ -22,7 +22,7 @@ describe("times that count from a date", () => {
     expect(dateWords(59, "days since 2001-01-01", "366_day")).toBe("2001-02-29 00:00 (366_day)");
     expect(dateWords(59, "days since 2001-01-01", "360_day")).toBe("2001-02-30 00:00 (360_day)");
     expect(dateWords(365 * 10 - 1, "days since 0001-01-01", "365_day")).toBe("0010-12-31 00:00 (365_day)");
-    expect(dateWords(-0.5, "days since 0001-01-01", "360_day")).toBe("0000-12-30 12:00 (360_day)");
+    expect(dateWords(-0.5, "days since 0002-01-01", "360_day")).toBe("0001-12-30 12:00 (360_day)");
   });
 
   test("count by the Julian calendar until October 1582, unless they say otherwise", () => {
@@ -45,6 +45,7 @@ describe("times that count from a date", () => {
     for (const unit of ["s", "hours", "months since 2001-01-01", "days since the epoch", "days since 2001-13-01", ""])
       expect(dateWords(1, unit, "")).toBeNull();
     expect(dateWords(1, "days since 2001-01-01", "of the moon")).toBeNull();
+    for (const calendar of ["", "360_day"]) expect(dateWords(-1, "days since 0001-01-01", calendar)).toBeNull();
     for (const time of [Number.NaN, 1e300, 1e16]) expect(dateWords(time, "days since 2001-01-01", "")).toBeNull();
   });
 });

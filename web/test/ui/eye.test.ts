@@ -3,8 +3,9 @@ import { basisOf } from "../../src/render/camera";
 import { homeCamera } from "../../src/render/index";
 import { Eye } from "../../src/ui/eye";
 import { UNSTRETCHED } from "../../src/volume/index";
+import type { Up } from "../../src/wire/index";
 
-const STANCE = { stretch: UNSTRETCHED, up: "y" } as const;
+const STANCE = { stretch: UNSTRETCHED, up: null } as const;
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -85,6 +86,34 @@ test("another axis upwards is seen from the first view", () => {
   expect(eye.camera).toEqual(homeCamera(1, [1, 0.5, 0.2], UNSTRETCHED, "z"));
   expect(basisOf(eye.camera).up[2]).toBeGreaterThan(0.9);
   expect(basisOf(eye.camera).eye[1]).toBeLessThan(-1);
+});
+
+test("what is shown says which axis is up, unless somebody has, and a view that is turned keeps it", () => {
+  const eyeOf = (up: Up | null) =>
+    new Eye(
+      null,
+      { stretch: UNSTRETCHED, up },
+      () => 1,
+      () => undefined,
+    );
+  const eye = eyeOf(null);
+  eye.begin("z");
+  eye.fit([1, 1, 1]);
+  expect([eye.camera.up, eye.saidUp]).toEqual(["z", "z"]);
+  eye.orbit(10, 0);
+  eye.begin("y");
+  eye.fit([1, 1, 1]);
+  expect(eye.camera.up).toBe("z");
+  eye.goHome();
+  expect([eye.camera.up, eye.saidUp]).toEqual(["y", null]);
+  eye.stand("z");
+  eye.begin("y");
+  eye.fit([1, 1, 1]);
+  expect([eye.camera.up, eye.saidUp]).toEqual(["z", "z"]);
+  const said = eyeOf("y");
+  said.begin("z");
+  said.fit([1, 1, 1]);
+  expect([said.camera.up, said.saidUp]).toEqual(["y", "y"]);
 });
 
 test("it moves until nothing has moved it for a while, and tells both", () => {

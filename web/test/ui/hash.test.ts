@@ -23,6 +23,7 @@ const state: LinkState = {
     stretch: [1, 0.5, 40],
     up: "z",
   },
+  up: "z",
   field: "pressure, static",
   step: 12,
   playing: true,
@@ -47,8 +48,7 @@ const state: LinkState = {
 
 /** What a link that says all of it is read as. */
 function asRead(said: LinkState) {
-  const { stretch, up } = said.camera;
-  return { ...said, stance: { stretch, up }, saysUp: true, unknown: [], unusable: [] };
+  return { ...said, stretch: said.camera.stretch, unknown: [], unusable: [] };
 }
 
 test("a link restores the whole state", () => {
@@ -90,8 +90,8 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
     camera: null,
-    stance: { stretch: [1, 1, 1], up: "y" },
-    saysUp: false,
+    up: null,
+    stretch: [1, 1, 1],
     field: null,
     step: undefined,
     playing: false,
@@ -150,13 +150,13 @@ test("numbers with which nothing would be seen are told, and the default is take
 
 test("how long axes are shown holds with a view and without one, within limits", () => {
   expect(readHash("#view=30,20,3,30&stretch=1,1,30").camera?.stretch).toEqual([1, 1, 30]);
-  expect(readHash("#stretch=1,1,30")).toMatchObject({ camera: null, stance: { stretch: [1, 1, 30] }, unusable: [] });
-  expect(readHash("#up=z")).toMatchObject({ camera: null, stance: { up: "z" }, saysUp: true, unusable: [] });
-  expect(readHash("#view=30,20,3,30")).toMatchObject({ camera: { up: "y" }, saysUp: true });
-  expect(readHash("#up=x")).toMatchObject({ stance: { up: "y" }, unusable: ["up=x"] });
+  expect(readHash("#stretch=1,1,30")).toMatchObject({ camera: null, stretch: [1, 1, 30], unusable: [] });
+  expect(readHash("#up=z")).toMatchObject({ camera: null, up: "z", unusable: [] });
+  expect(readHash("#view=30,20,3,30")).toMatchObject({ camera: { up: "y" }, up: null });
+  expect(readHash("#up=x")).toMatchObject({ up: null, unusable: ["up=x"] });
   for (const stretch of ["1,1", "1,1,0", "1,1,-2", "1e7,1,1", "a,1,1"])
     expect(readHash(`#stretch=${stretch}`)).toMatchObject({
-      stance: { stretch: [1, 1, 1] },
+      stretch: [1, 1, 1],
       unusable: [`stretch=${stretch}`],
     });
 });

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, SupportsFloat
+from urllib.parse import urlsplit
 
 from visapult._visapult import ArrayError, CallError, Error, Publisher
 
@@ -41,12 +42,12 @@ class View:
     def __init__(self, source: str, behind: "_Behind", height: int, port: int) -> None:
         self._height = height
         self._behind = behind
-        if port != 0 and (before := _AT_PORTS.get(port)) is not None:
+        if (before := _AT_PORTS.get(port)) is not None:
             before.close()
         server = _Server(source, port)
         self._url = server.url
         self._end = weakref.finalize(self, _end, server, behind)
-        _AT_PORTS[port] = self
+        _AT_PORTS[urlsplit(server.url).port or 0] = self
 
     @property
     def url(self) -> str:
@@ -100,7 +101,7 @@ def view(
     temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit`` and ``centering`` ("point") are of arrays:
     other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
 
-    ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free: another one takes the place of the view that has it. The page
+    ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free: with another one, the view that has it ends first. The page
     is there for as long as what is returned is kept and not closed.
 
     Raises CallError and ArrayError for what makes no sense, and Error with what ``visapult view`` says where the source cannot be shown. The program
@@ -108,7 +109,8 @@ def view(
     """
     declared = {"spacing": spacing, "origin": origin, "unit": unit, "centering": centering}
     said: dict[str, Any] = {argument: value for argument, value in declared.items() if value is not None}
-    if isinstance(what, str | os.PathLike) or hasattr(what, "to_zarr"):
+    is_of_xarray = all(hasattr(what, attribute) for attribute in ("to_zarr", "dims", "coords"))
+    if isinstance(what, str | os.PathLike) or is_of_xarray:
         if said or name is not None:
             raise CallError(f"view: {next(iter(said), 'name')} is of arrays; a source, and what xarray has, tells it itself")
         if isinstance(what, str | os.PathLike):
@@ -153,14 +155,25 @@ def _several(names: list[str]) -> str:
 def _view_of_xarrays(what: Any, height: int, port: int) -> View:
     folder = tempfile.TemporaryDirectory(prefix="visapult-")
     try:
-        name = str(getattr(what, "name", None) or "values")
-        source = os.path.join(folder.name, f"{name}.zarr".replace(os.sep, "_"))
-        dataset = what.to_dataset(name=name) if hasattr(what, "to_dataset") else what
-        dataset.to_zarr(source, consolidated=False)
+        source = _written(what, folder.name)
         return View(source, folder, height, port)
     except BaseException:
         folder.cleanup()
         raise
+
+
+def _written(what: Any, folder: str) -> str:
+    name = "values"
+    is_array = hasattr(what, "to_dataset")
+    if is_array and what.name is not None:
+        name = str(what.name) if what.name not in what.coords else f"values of {what.name}"
+    source = os.path.join(folder, f"{name}.zarr".replace(os.sep, "_"))
+    try:
+        dataset = what.to_dataset(name=name) if is_array else what
+        dataset.to_zarr(source, consolidated=False)
+    except Exception as cause:
+        raise ArrayError(f"view: xarray does not write it as Zarr: {cause}") from cause
+    return source
 
 
 def _shape(array: Any) -> tuple[int, ...]:

@@ -213,7 +213,7 @@ fn keyframe_is_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
     let (was, is) = (&made_for.camera, &outlook.ahead);
     let is_close = matches!(form, Form::Segments { .. }) && !sees_all(made_for);
     if (was.stretch, was.up) != (is.stretch, is.up) {
-        // It shows nothing of the box as it is shown now, or as it stands.
+        // Of a box that is stretched otherwise it shows nothing, and of one that stands otherwise other sides.
         return true;
     }
     let turned_deg = angle_between_deg(was, is);

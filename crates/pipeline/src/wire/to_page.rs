@@ -79,7 +79,7 @@ pub struct SourceShape {
     pub calendar: String,
     /// The finest grid.
     pub grid: GridShape,
-    /// Where its samples lie along x, y, z, as the source has it; none where that is as the grid has it, or not known.
+    /// Where its samples lie along x, y, z, as the source has it; none where the grid says as much, or it is not known.
     pub along: [Option<AlongAxis>; 3],
     /// Fields on that grid.
     pub fields: Vec<FieldName>,
