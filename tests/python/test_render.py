@@ -58,8 +58,8 @@ def test_a_stretched_axis_is_that_of_a_file_whose_samples_lie_so_far_apart(tmp_p
         return str(path)
 
     for proxy in ("exact", "auto"):
-        stretched = image_of(layer([1, 1, 0.5]), tmp_path, "--proxy", proxy, "--stretch", "1,1,8")
-        assert stretched.any()
+        stretched = image_of(layer([1, 1, 0.5]), tmp_path, "--proxy", proxy, "--stretch", "1,1,8", "--json", tmp_path / "cost.json")
+        assert stretched.any() and json.loads((tmp_path / "cost.json").read_text())["camera"]["stretch"] == [1, 1, 8]
         assert np.array_equal(stretched, image_of(layer([1, 1, 4]), tmp_path, "--proxy", proxy))
     for wrong in ("1,1", "1,1,0", "1,1,-2", "1,1,1e9", "1,1,thick"):
         refused = run("render", layer([1, 1, 1]), "--out", tmp_path / "no.png", "--stretch", wrong, check=False)

@@ -1,11 +1,11 @@
 import { type PerspectiveCamera, Vector3 } from "three";
 import {
+  AXIS_NAMES,
   type AxisScale,
   type AxisScales,
   type ColourStop,
   colourAt,
   colourStops,
-  type Geometry,
   type Scale,
   type TransferFunction,
   type Vec3,
@@ -24,7 +24,6 @@ export interface Legend {
 
 /** What is written over the picture. */
 export interface Labels {
-  readonly geometry: Geometry;
   /** Of the box; none before a source is known. */
   readonly scales: AxisScales | null;
   readonly camera: Camera;
@@ -49,7 +48,6 @@ const DEGREES: readonly (readonly [names: RegExp, sign: string])[] = [
   [/^degrees?_?e(ast)?$/i, "\u00b0E"],
   [/^degrees?$/i, "\u00b0"],
 ];
-const AXIS_NAMES = ["x", "y", "z"] as const;
 
 /** The canvas above the picture, drawn anew only where something else is to be seen on it: a browser pays for each drawing by all its pixels. */
 export class Overlay {
@@ -64,9 +62,9 @@ export class Overlay {
   /** `three`: three.js' camera at that of `labels`; `ratio`: device pixels in a CSS pixel. */
   draw(labels: Labels | null, three: PerspectiveCamera, ratio: number): void {
     const { width, height } = this.#canvas;
-    const { geometry, scales, legend, axes } = labels ?? {};
+    const { scales, legend, axes } = labels ?? {};
     const told = [legend?.title, legend?.transfer, legend?.scale];
-    const due = [width, height, ratio, geometry, scales, ...told, axes && labels?.camera];
+    const due = [width, height, ratio, scales, ...told, axes && labels?.camera];
     const isDrawn = due.length === this.#drawn.length && due.every((part, i) => part === this.#drawn[i]);
     const context = isDrawn ? null : this.#canvas.getContext("2d");
     if (!context) return;

@@ -65,7 +65,7 @@ export class Surroundings {
 
   drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {
     const { scales, axes } = annotation;
-    const labels = geometry && { geometry, scales, camera, edges: this.#edges, legend, axes };
+    const labels = geometry && { scales, camera, edges: this.#edges, legend, axes };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }
 }

@@ -1,4 +1,4 @@
-import { edgesOf, MOST_STRETCH, UNSTRETCHED, type Vec3 } from "../volume/index";
+import { AXIS_NAMES, edgesOf, MOST_STRETCH, UNSTRETCHED, type Vec3 } from "../volume/index";
 import type { GridInfo } from "../wire/index";
 import { el, setText } from "./dom";
 import { exact } from "./link-transfer";
@@ -7,13 +7,12 @@ import { noNumberWords, numberOf } from "./numbers";
 /** An axis is thin that is so many times shorter than the longest. */
 const THIN = 3;
 const PROBLEM = "stretch-problem";
-const AXES = ["x", "y", "z"] as const;
 
 /** How many times as long as it is each axis is shown. */
 export class StretchRow {
   readonly element: HTMLElement;
   readonly #stretch: (times: Vec3) => void;
-  readonly #boxes = AXES.map((axis) => times(axis));
+  readonly #boxes = AXIS_NAMES.map((axis) => times(axis));
   readonly #fit = el("button", { type: "button" }, "Fit");
   readonly #plain = el("button", { type: "button", title: "Show every axis as long as it is" }, "1 : 1");
   readonly #problem = el("p", { id: PROBLEM, class: "note", role: "alert", hidden: true });
@@ -23,7 +22,7 @@ export class StretchRow {
 
   constructor(stretch: (times: Vec3) => void) {
     this.#stretch = stretch;
-    const labelled = this.#boxes.map((box, axis) => el("label", { for: box.id }, AXES[axis], box));
+    const labelled = this.#boxes.map((box, axis) => el("label", { for: box.id }, AXIS_NAMES[axis], box));
     const row = el("div", { class: "range stretch", role: "group", "aria-label": "Stretched" });
     row.append(el("span", { class: "quiet" }, "Stretched"), this.#fit, this.#plain, ...labelled);
     for (const box of this.#boxes) {
@@ -62,7 +61,7 @@ export class StretchRow {
     this.#boxes.forEach((box, axis) => {
       box.setAttribute("aria-invalid", String(axis === wrong));
     });
-    this.#showProblem(wrong < 0 ? "" : problemWords(AXES[wrong], this.#boxes[wrong].value));
+    this.#showProblem(wrong < 0 ? "" : problemWords(AXIS_NAMES[wrong], this.#boxes[wrong].value));
     if (wrong < 0) this.#take([typed[0], typed[1], typed[2]]);
   }
 
@@ -103,7 +102,7 @@ function rounded(times: number): number {
 }
 
 function stretchWords(stretch: Vec3): string {
-  const words = stretch.flatMap((times, axis) => (times === 1 ? [] : [`${AXES[axis]} ${exact(times)} times`]));
+  const words = stretch.flatMap((times, axis) => (times === 1 ? [] : [`${AXIS_NAMES[axis]} ${exact(times)} times`]));
   return `${words.join(" and ")} as long as it is`;
 }
 

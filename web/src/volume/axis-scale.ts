@@ -14,7 +14,7 @@ export interface AxisScale {
   placeOf(value: number): number;
 }
 
-const AXES = ["x", "y", "z"] as const;
+export const AXIS_NAMES = ["x", "y", "z"] as const;
 /** Coordinates are even that lie elsewhere by so much of all of their axis at most. */
 const EVEN = 0.01;
 
@@ -34,7 +34,13 @@ export function axisScales({ grid, along }: Pick<SourceInfo, "grid" | "along">):
 function gridScale(grid: GridInfo, axis: 0 | 1 | 2): AxisScale {
   const first = grid.origin[axis] - (grid.centering === "cell" ? grid.spacing[axis] / 2 : 0);
   const ends = [first, first + edgesOf(grid)[axis]] as const;
-  return { name: AXES[axis], unit: grid.unit, ends, stops: null, placeOf: (value) => share(value, ends[0], ends[1]) };
+  return {
+    name: AXIS_NAMES[axis],
+    unit: grid.unit,
+    ends,
+    stops: null,
+    placeOf: (value) => share(value, ends[0], ends[1]),
+  };
 }
 
 /** Of one sample: where it lies, in the middle of the box. */
@@ -44,7 +50,7 @@ function soleScale(axis: 0 | 1 | 2, { name, unit, values: [value] }: AlongAxis):
 
 /** The axis, and what it is called where that is another name. */
 function nameOf(axis: 0 | 1 | 2, name: string): string {
-  return name === "" || name.toLowerCase() === AXES[axis] ? AXES[axis] : `${AXES[axis]}: ${name}`;
+  return name === "" || name.toLowerCase() === AXIS_NAMES[axis] ? AXIS_NAMES[axis] : `${AXIS_NAMES[axis]}: ${name}`;
 }
 
 /** Of two samples or more: linear between them, and on to the faces of cells. */

@@ -1,6 +1,6 @@
 /** Volumes in the page: where they lie, what they look like, which parts are empty. Owns no GL object and no socket. */
 
-export { type AxisScale, type AxisScales, axisScales } from "./axis-scale";
+export { AXIS_NAMES, type AxisScale, type AxisScales, axisScales } from "./axis-scale";
 export { type BoxOfBricks, BrickJoiner, type DecodedBox, type Joined, LOST } from "./bricks";
 export * from "./colormaps";
 export * from "./decode";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Edge } from "../../src/render/box-scene";
 import { homeCamera } from "../../src/render/camera";
 import { type Labels, Overlay } from "../../src/render/overlay";
-import { axisScales, geometryOf, type TransferFunction, UNSTRETCHED, type Vec3 } from "../../src/volume/index";
+import { axisScales, type TransferFunction, UNSTRETCHED, type Vec3 } from "../../src/volume/index";
 
 const grid = { size: [8, 8, 8], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" } as const;
 const scales = axisScales({ grid, along: [null, null, null] });
@@ -33,8 +33,7 @@ test("labels are drawn anew only where others are to be seen", () => {
   const { counts, element } = canvas();
   const overlay = new Overlay(element);
   const three = new PerspectiveCamera();
-  const geometry = geometryOf(grid, UNSTRETCHED);
-  const labels: Labels = { geometry, scales, camera: homeCamera(1), edges: [], legend: null, axes: false };
+  const labels: Labels = { scales, camera: homeCamera(1), edges: [], legend: null, axes: false };
   const drawings = (next: Labels | null, ratio = 1) => {
     overlay.draw(next, three, ratio);
     return counts.cleared;
@@ -75,13 +74,12 @@ function written(title: string, edges: readonly Edge[], stretch = UNSTRETCHED) {
     },
   });
   const overlay = new Overlay({ width: 390, height: 420, getContext: () => context } as unknown as HTMLCanvasElement);
-  const geometry = geometryOf(grid, stretch);
   const camera = homeCamera(390 / 420, undefined, stretch);
   const three = new PerspectiveCamera(camera.fov, 390 / 420, 0.01, 100);
   three.position.set(0, 0, 1.5);
   three.updateMatrixWorld();
   const legend = { title, transfer, scale: "linear" } as const;
-  overlay.draw({ geometry, scales, camera, edges, legend, axes: true }, three, 1);
+  overlay.draw({ scales, camera, edges, legend, axes: true }, three, 1);
   return written;
 }
 

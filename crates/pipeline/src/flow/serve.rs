@@ -110,3 +110,20 @@ fn publish_step(
     publisher.end().map_err(PipelineError::flow)?;
     problem.map_or(Ok(()), |cause| Err(PipelineError::source(cause)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_declared_format_ends_at_a_whole_remark_and_says_that_there_is_more() {
+        let short = "NetCDF-4; time is not even";
+        assert_eq!(remarks_that_fit(short), short);
+        let remark = "the name of this axis is \u{e9}galit\u{e9}, which is not read";
+        let long = ["NetCDF-4", remark, remark, remark, remark, remark].join("; ");
+        let told = remarks_that_fit(&long);
+        assert!(told.len() <= MOST_NAME, "{told}");
+        assert_eq!(told, ["NetCDF-4", remark, remark, "and more where it is served"].join("; "));
+        assert!(remarks_that_fit(&"\u{e9}".repeat(MOST_NAME)).len() <= MOST_NAME);
+    }
+}
