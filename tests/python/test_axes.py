@@ -11,7 +11,7 @@ import pytest
 import zarr
 
 from conftest import VISAPULT, run
-from images import read_png
+from images import psnr, read_png
 from wan import Process
 
 
@@ -192,6 +192,58 @@ def test_where_samples_lie_is_told_to_who_is_elsewhere(atmosphere: Path) -> None
     finally:
         serving.stop()
     assert (told["along"], told["times"], told["time_unit"]) == (ALONG, [0, 6, 12], "hours since 2001-01-01")
+
+
+def column_of_water(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Depths that grow ever faster, and the values there; some of the column is land."""
+    depth = np.array([0, 5, 10, 20, 30, 50, 75, 100, 150, 200, 250, 300, 350, 400.0])
+    z, y, x = np.meshgrid(depth, np.arange(12), np.arange(16), indexing="ij")
+    water = np.exp(-z / 150) * (10 + np.sin(x) + np.cos(y)).astype(np.float32)
+    water[9:, 4:7, 5:9] = np.nan
+    group = zarr.create_group(str(path))
+    for name, values, attributes in (
+        ("depth", depth, {"units": "m", "positive": "down"}),
+        ("y", np.arange(12) * 20.0, {"units": "m"}),
+        ("x", np.arange(16) * 20.0, {"units": "m"}),
+    ):
+        group.create_array(name, data=values, dimension_names=[name]).attrs.update(attributes)
+    group.create_array("water", data=water.astype(np.float32), dimension_names=["depth", "y", "x"])
+    return depth, water.astype(np.float32)
+
+
+def test_samples_that_lie_unevenly_are_shown_where_they_lie(tmp_path: Path) -> None:
+    depth, water = column_of_water(tmp_path / "sea.zarr")
+    even = np.linspace(0, 400, 4 * 13 + 1)
+    interpolated = np.apply_along_axis(lambda column: np.interp(even, depth, column), 0, water)
+    # From the bottom up, as the sea is shown.
+    interpolated[::-1].astype(np.float32).tofile(tmp_path / "even.raw")
+    plain = {"file": "even.raw", "size": [16, 12, 53], "type": "f32", "spacing": [20, 20, 400 / 52], "origin": [0, 0, -400]}
+    (tmp_path / "even.json").write_text(json.dumps(plain))
+    shown = {}
+    for name in ("even.json", "sea.zarr?spacing=even", "sea.zarr"):
+        run("render", tmp_path / name, "--out", tmp_path / "out.png", "--size", "128x96", "--el", "70", "--up", "z")
+        shown[name] = read_png(tmp_path / "out.png")
+    # NumPy interpolates in double precision.
+    assert psnr(shown["even.json"], shown["sea.zarr?spacing=even"]) > 55
+    assert psnr(shown["even.json"], shown["sea.zarr"]) < 35
+
+    told = json.loads(run("info", "--json", tmp_path / "sea.zarr?spacing=even").stdout)
+    [grid] = told["levels"]
+    assert (grid["size"], grid["origin"], grid["spacing"][2]) == ([16, 12, 53], [0, 0, -400], pytest.approx(400 / 52))
+    assert "14 uneven samples along depth made 53, equally far apart, farther than the nearest of them were" in told["format"]
+    assert "(?spacing=even shows them where they lie)" in json.loads(run("info", "--json", tmp_path / "sea.zarr").stdout)["format"]
+    coarse = json.loads(run("info", "--json", tmp_path / "sea.zarr?spacing=even&level=1").stdout)
+    assert (coarse["name"], coarse["levels"][0]["size"]) == ("sea.zarr?spacing=even&level=1", [8, 6, 27])
+
+
+def test_who_is_elsewhere_gets_samples_where_they_lie(tmp_path: Path) -> None:
+    column_of_water(tmp_path / "sea.zarr")
+    serving = Process([VISAPULT, "serve", f"{tmp_path}/sea.zarr?spacing=even", "--bind", "127.0.0.1:0"])
+    try:
+        told = json.loads(run("info", "--json", serving.read_line()).stdout)
+    finally:
+        serving.stop()
+    assert told["levels"][0]["size"] == [16, 12, 53]
 
 
 def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ Sources:
   data.zarr                Zarr v2 or v3, OME-Zarr multiscales; a folder
   https://host/data.zarr   the same in an object store, of which only what is
   s3://bucket/data.zarr    looked at is read
-  'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory";
+  'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
+  'ocean.nc?spacing=even'  samples that lie unevenly (depths, pressures) where their coordinates say";
 
 /// What is received.
 const FLOWS: &str = "  'ripp://...'             what `visapult serve` or a simulation publishes elsewhere;

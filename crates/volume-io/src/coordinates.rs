@@ -38,6 +38,13 @@ pub enum Along {
     Unknown,
 }
 
+impl Coordinates {
+    /// Whether they grow or fall by distances that are not the same.
+    pub(crate) fn is_uneven(&self) -> bool {
+        Spacing::of(&self.values).is_some_and(|spacing| !spacing.is_even)
+    }
+}
+
 /// Coordinates, and what they make of an axis: looked at once, however many fields have them.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
@@ -158,6 +165,9 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
         remarks.push(format!("{why}: samples are shown equally far apart"));
         let is_turned = |axis: usize, found: &Found| axis < 2 || found.coordinates.are_downwards.is_some();
         for (axis, found, _, spacing) in used {
+            if !spacing.is_even {
+                remarks.push(shown_evenly(&cut(&found.coordinates.name)));
+            }
             if spacing.mean < 0.0 && is_turned(axis, found) {
                 remarks.extend(found.upside_down(axis));
                 (grid.spacing[axis], grid.origin[axis]) = (-1.0, (grid.size[axis] - 1) as f64);
@@ -178,13 +188,17 @@ pub(crate) fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
         grid.spacing[axis] = conversion.of_value(spacing.mean);
         grid.origin[axis] = conversion.of_value(sign * found.coordinates.values[0]);
         if !spacing.is_even {
-            let named = cut(&found.coordinates.name);
-            remarks.push(format!("coordinates {named} are uneven: their mean spacing is taken"));
+            remarks.push(shown_evenly(&cut(&found.coordinates.name)));
             placed.is_more_than_grid = true;
         }
     }
     grid.unit = unit;
     placed
+}
+
+/// That coordinates of such a name are uneven, and what came of it.
+pub(crate) fn shown_evenly(named: &str) -> String {
+    format!("coordinates {named} are uneven: shown equally far apart (?spacing=even shows them where they lie)")
 }
 
 /// Makes values of one unit values of another: by a power of ten, which divides where it is negative, for those below 1 are not exact.

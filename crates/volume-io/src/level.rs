@@ -1,18 +1,17 @@
 //! A source as if it stored one of its levels alone, or no finer ones, or one that is coarser than all it stores.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
 
+use crate::options::with_option;
 use crate::{Along, ReadRequest, Source, SourceError, SourceInfo, Together};
 
-/// What stands between a source's URL and the number of the level.
-const OPTION: &str = "?level=";
 /// A level that is made may be so short; below, no more of it is to be seen.
 const LEAST_EDGE: usize = 8;
 /// Samples of a stored level that are held while a coarser one is made from them.
-const HELD: usize = 8 << 20;
+pub(crate) const HELD: usize = 8 << 20;
 
 struct FromLevel {
     source: Box<dyn Source>,
@@ -65,32 +64,8 @@ fn limited(source: Box<dyn Source>, level: usize, most: usize) -> Result<Box<dyn
     }
     let coarser = info.levels.iter().skip(level + 1).cloned();
     info.levels = [grid].into_iter().chain(coarser).take(most).collect();
-    info.name += &format!("{OPTION}{level}");
+    info.name = with_option(&info.name, &format!("level={level}"));
     Ok(Box::new(FromLevel { source, info, stored, halvings: (level - stored) as u32 }))
-}
-
-/// Whether `url` names one level of a source, and so no other.
-pub fn names_level(url: &str) -> bool {
-    !Path::new(url).exists() && url.contains(OPTION)
-}
-
-/// A URL without `?level=N` at its end, and N where it is there.
-pub(crate) fn split_level(url: &str) -> Result<(&str, Option<usize>), SourceError> {
-    let Some((source, level)) = url.rsplit_once(OPTION) else { return Ok((url, None)) };
-    let wrong =
-        |_| SourceError::Option { url: url.to_owned(), problem: "a level is a number, 0 being the finest".to_owned() };
-    Ok((source, Some(level.parse().map_err(wrong)?)))
-}
-
-/// What is wrong with a path that is there but for an option at its end that no file has.
-pub(crate) fn refuse_unknown(url: &str) -> Result<(), SourceError> {
-    let Some((source, option)) = url.rsplit_once('?') else { return Ok(()) };
-    let Some((key, _)) = option.split_once('=') else { return Ok(()) };
-    if key == "level" || Path::new(url).exists() || !Path::new(source).exists() {
-        return Ok(());
-    }
-    let problem = format!("unknown option '{key}'; accepted is level=N, 0 being the finest");
-    Err(SourceError::Option { url: url.to_owned(), problem })
 }
 
 /// The grid of the means of 2 x 2 x 2 samples each. An axis of one sample stays as it is.
@@ -186,7 +161,7 @@ impl FromLevel {
 
 /// Cuts `bounds` into boxes of whole rows and a square section, each of which is made from not many more than [`HELD`] samples: chunked files are
 /// read chunk by chunk, plain ones in long pieces.
-fn tiles(bounds: &Box3, halvings: u32) -> Vec<Box3> {
+pub(crate) fn tiles(bounds: &Box3, halvings: u32) -> Vec<Box3> {
     let row = (bounds.size()[0] << halvings).max(1);
     let edge = (((HELD / row) as f64).sqrt() as usize >> halvings).max(1);
     let cuts = |axis: usize| (bounds.lo[axis]..bounds.hi[axis]).step_by(edge);
@@ -198,7 +173,7 @@ fn tiles(bounds: &Box3, halvings: u32) -> Vec<Box3> {
 }
 
 /// Copies the rows of `tile` to where they belong in `out`.
-fn place(values: &[f32], tile: &Box3, out: &mut [f32], bounds: &Box3) {
+pub(crate) fn place(values: &[f32], tile: &Box3, out: &mut [f32], bounds: &Box3) {
     let ([nx, ny, _], [_, rows, _]) = (tile.size(), bounds.size());
     for (i, row) in values.chunks_exact(nx.max(1)).enumerate() {
         let (y, z) = (tile.lo[1] + i % ny - bounds.lo[1], tile.lo[2] + i / ny - bounds.lo[2]);
@@ -208,58 +183,8 @@ fn place(values: &[f32], tile: &Box3, out: &mut [f32], bounds: &Box3) {
 
 #[cfg(test)]
 mod tests {
-    use visapult_volume::{FieldInfo, ScalarType};
-
     use super::*;
-
-    /// Samples that tell where they are.
-    struct Ramp(SourceInfo);
-
-    fn value([x, y, z]: [usize; 3]) -> f32 {
-        (x + 100 * y + 10_000 * z) as f32
-    }
-
-    impl Source for Ramp {
-        fn info(&self) -> &SourceInfo {
-            &self.0
-        }
-
-        fn steps(&self) -> StepSpan {
-            StepSpan { first: 0, last: 0 }
-        }
-
-        fn is_as_stored(&self, _field: usize, level: usize) -> bool {
-            level == 2
-        }
-
-        fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
-            request.check(&self.0, self.steps(), out.len())?;
-            assert!(out.len() <= 2 * HELD, "{} samples at once", out.len());
-            let Box3 { lo, .. } = request.bounds;
-            let [nx, ny, _] = request.bounds.size();
-            for (i, out) in out.iter_mut().enumerate() {
-                *out =
-                    value([lo[0] + i % nx, lo[1] + i / nx % ny, lo[2] + i / (nx * ny)]) + 0.25 * request.level as f32;
-            }
-            Ok(())
-        }
-    }
-
-    fn ramp(size: [usize; 3]) -> Box<dyn Source> {
-        let field =
-            FieldInfo { name: "f".to_owned(), unit: String::new(), scalar_type: ScalarType::F32, declared_range: None };
-        Box::new(Ramp(SourceInfo {
-            name: "ramp".to_owned(),
-            format: String::new(),
-            levels: vec![Grid { spacing: [1.0, 2.0, 4.0], ..Grid::of_size(size) }],
-            fields: vec![field],
-            times: Vec::new(),
-            time_unit: String::new(),
-            calendar: String::new(),
-            along: Default::default(),
-            live: false,
-        }))
-    }
+    use crate::testing::{Ramp, ramp, value};
 
     #[test]
     fn a_level_that_is_not_stored_has_the_means_at_their_places() {
@@ -297,19 +222,6 @@ mod tests {
         assert_eq!([1, 2, 3].map(|level| at_level(stored(), level).unwrap().is_as_stored(0, 0)), [false, true, false]);
         assert_eq!(edges(at_level(stored(), 1).unwrap().as_ref()), [32]);
         assert_eq!(from_level(stored(), 3).unwrap().samples_read(), 16 * 16 * 16);
-    }
-
-    #[test]
-    fn an_option_that_no_file_has_is_named() {
-        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        let problem = refuse_unknown(&format!("{here}?leve=1")).unwrap_err().to_string();
-        assert!(
-            problem.ends_with("?leve=1: unknown option 'leve'; accepted is level=N, 0 being the finest"),
-            "{problem}"
-        );
-        for url in [here, &format!("{here}?level=1"), "https://example.org/field.zarr?version=3"] {
-            refuse_unknown(url).unwrap();
-        }
     }
 
     #[test]

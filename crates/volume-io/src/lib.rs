@@ -10,6 +10,7 @@ mod choice;
 mod coordinates;
 mod decoded;
 mod demo;
+mod even;
 mod flat;
 mod gunzip;
 mod hdf5;
@@ -19,6 +20,7 @@ mod memory;
 mod near;
 mod nifti;
 mod npy;
+mod options;
 mod outside;
 mod place;
 mod raw;
@@ -28,6 +30,8 @@ mod roles;
 mod scalar;
 mod shape;
 mod source;
+#[cfg(test)]
+mod testing;
 mod tiles;
 mod wave;
 mod witness;
@@ -40,6 +44,7 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 use visapult_objects::{ObjectUrl, UrlError};
 
+use crate::options::Options;
 use crate::place::Place;
 
 /// Endings of the names of HDF5 files.
@@ -51,10 +56,11 @@ const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
 pub use choice::{Alike, Choice};
 pub use coordinates::{Along, Coordinates};
-pub use level::{at_level, from_level, levels_of, names_level};
+pub use level::{at_level, from_level, levels_of};
 pub use logarithm::{name_within_logarithm, with_logarithms};
 pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
+pub use options::names_level;
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use zarr::{ZarrArray, zarr_group};
 
@@ -68,8 +74,8 @@ pub fn shell_path(path: &Path) -> bool {
     path.starts_with(home) && home.symlink_metadata().is_err()
 }
 
-/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. Of its levels,
-/// `?level=N` at the end takes [one alone](at_level).
+/// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. At the end of it
+/// `?spacing=even` has samples equally far apart that are not, and `?level=N` takes [one level alone](at_level).
 ///
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
@@ -78,13 +84,15 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
-    if names_level(url)
-        && let (file, Some(level)) = level::split_level(url)?
-    {
-        return at_level(open_path(file)?, level);
+    let (file, options) = Options::split(url)?;
+    let mut source = open_path(file)?;
+    if options.is_even {
+        source = even::evenly_spaced(source)?;
     }
-    level::refuse_unknown(url)?;
-    open_path(url)
+    match options.level {
+        Some(level) => at_level(source, level),
+        None => Ok(source),
+    }
 }
 
 /// Opens what is at `path` below `dir`, the folder itself if that is empty, and nothing that is not below it; people know it as `shown`. `inside`
