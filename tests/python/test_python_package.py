@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 from conftest import VISAPULT, run
+from page import Page
+from publishers import Running
 
 visapult = pytest.importorskip("visapult", reason="the package is not installed: make python-package")
 
@@ -213,6 +215,34 @@ def test_steps_are_put_field_by_field_and_counted(volume: np.ndarray) -> None:
     assert (done.steps, done.attached) == (3, 0)
     assert done.seconds > 0
     assert p.statistics().steps == 3
+
+
+def test_the_magnitude_of_a_vector_comes_of_a_running_simulation(volume: np.ndarray) -> None:
+    """All of its components are asked for, whatever was looked at before."""
+    fields = dict.fromkeys(["rho", "Bx", "By", "Bz"], "T")
+    over = threading.Event()
+    with publisher(volume, fields=fields) as p:
+
+        def simulate() -> None:
+            while not over.wait(0.02):
+                p.publish(0.0, rho=volume, Bx=volume * 2, By=volume * 0, Bz=volume * -1.5)
+
+        simulation = threading.Thread(target=simulate)
+        simulation.start()
+        back_end = Running(VISAPULT, "backend", p.url, "--no-open", "--port", 0)
+        try:
+            page = Page(back_end.line())
+            page.newest_beyond(1)
+            assert [field["name"] for field in page.source["fields"]] == [*fields, "|B|"]
+            page.show_field(4)
+            page.until(lambda: (page.fields[-1]["field"], page.fields[-1]["provisional"]) == (4, False), "|B|")
+            largest = np.abs(volume).max() * 2.5
+            assert page.fields[-1]["range"][1] == pytest.approx(largest, rel=1e-6)
+            page.close()
+        finally:
+            over.set()
+            simulation.join()
+            back_end.process.kill()
 
 
 def test_threads_may_publish_while_others_run(volume: np.ndarray) -> None:

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
-from conftest import run
+from conftest import VISAPULT, run
 from images import psnr, read_png
+from wan import Process
 
 
 @pytest.fixture(scope="session")
@@ -123,3 +125,34 @@ def test_a_field_is_seen_by_its_logarithm(volume: np.ndarray, tmp_path: Path) ->
         assert psnr(one, other) > 45, proxy
     refused = run("render", tmp_path / "p.npy", "--out", tmp_path / "x.png", "--field", "log10(q)", check=False)
     assert "p.npy has no field log10(q): it has p, and log10(NAME) of each" in refused.stderr
+
+
+def test_a_vector_is_seen_by_its_magnitude(volume: np.ndarray, tmp_path: Path) -> None:
+    """As the file of the magnitudes is; where a component is missing, so are they."""
+    x, y, z = volume, volume[::-1] * 0.5, np.where(volume > 0.9, np.nan, 0.25)
+    with h5py.File(tmp_path / "b.h5", "w") as file:
+        for name, values in {"Bx": x, "By": y, "Bz": z, "rho": volume}.items():
+            file[name] = values.astype(np.float32)
+            file[name].attrs["units"] = "T" if name.startswith("B") else "kg/m3"
+    np.save(tmp_path / "m.npy", np.sqrt(x**2 + y**2 + z**2).astype(np.float32))
+    for proxy in ["exact", "bricks"]:
+        one, other = (
+            image_of(str(tmp_path / name), tmp_path, "--field", field, "--proxy", proxy) for name, field in [("b.h5", "|B|"), ("m.npy", "m")]
+        )
+        assert one[..., :3].max() > 100
+        assert psnr(one, other) > 55, proxy
+    logarithm, other = (
+        image_of(str(tmp_path / name), tmp_path, "--field", field) for name, field in [("b.h5", "log10(|B|)"), ("m.npy", "log10(m)")]
+    )
+    assert psnr(logarithm, other) > 55
+    told = run("info", tmp_path / "b.h5").stdout
+    assert "  made     |B|, the magnitude of a vector\n" in told
+    assert json.loads(run("info", "--json", tmp_path / "b.h5").stdout)["magnitudes"] == ["|B|"]
+    refused = run("render", tmp_path / "b.h5", "--out", tmp_path / "x.png", "--field", "B", check=False)
+    assert "it has Bx, By, Bz, rho, |B|, and log10(NAME) of each" in refused.stderr
+    serving = Process([VISAPULT, "serve", str(tmp_path / "b.h5"), "--bind", "127.0.0.1:0"])
+    try:
+        far = image_of(serving.read_line(), tmp_path, "--field", "|B|")
+    finally:
+        serving.stop()
+    assert psnr(far, image_of(str(tmp_path / "b.h5"), tmp_path, "--field", "|B|")) > 60

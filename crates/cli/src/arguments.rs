@@ -219,7 +219,7 @@ pub(crate) struct RenderOptions {
     /// Distance between samples along a ray, in units of the smallest sample spacing.
     #[arg(long, value_name = "STEP", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) sample_step: f64,
-    /// Field to show, or 'log10(NAME)' for one that spans decades [default: the first].
+    /// Field to show, '|B|' for the magnitude of Bx, By, Bz, or 'log10(NAME)' for what spans decades [default: the first].
     #[arg(long, value_name = "NAME")]
     pub(crate) field: Option<String>,
     /// Time step to show [default: the first].

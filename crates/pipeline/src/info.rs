@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use visapult_publish::messages::AlongAxis;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
-use visapult_volume_io::Choice;
+use visapult_volume_io::{Choice, vectors_of};
 
 use crate::along::told_along;
 use crate::config::BackEndConfig;
@@ -35,6 +35,8 @@ pub struct SourceReport {
     pub along: [Option<AlongAxis>; 3],
     /// Fields.
     pub fields: Vec<FieldReport>,
+    /// Magnitudes of vectors that can be shown like fields.
+    pub magnitudes: Vec<String>,
     /// Oldest and newest readable step.
     pub steps: [u64; 2],
     /// Time of each step, or none.
@@ -160,6 +162,7 @@ impl SourceReport {
             edges: info.grid().edges(),
             along: told_along(info),
             fields: fields.collect::<Result<_, PipelineError>>()?,
+            magnitudes: vectors_of(&info.fields).into_iter().map(|vector| vector.magnitude).collect(),
             steps: [steps.first, steps.last],
             times: info.times.clone(),
             time_unit: info.time_unit.clone(),
@@ -206,6 +209,9 @@ impl fmt::Display for SourceReport {
                 write!(f, ", {}", flattened(count))?;
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
+        }
+        for magnitude in &self.magnitudes {
+            writeln!(f, "  made     {magnitude}, the magnitude of a vector")?;
         }
         let [first, last] = self.steps;
         let live = if self.live { ", more coming" } else { "" };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use visapult_render::{Camera, Image, Rendering, TransferFunction};
 use visapult_volume::{StepIndex, StepSpan, ValueRange};
-use visapult_volume_io::{Scale, Source, SourceInfo, nearest, with_logarithms};
+use visapult_volume_io::{Scale, Source, SourceInfo, nearest, with_derived};
 
 pub use choice::{Candidate, Choice};
 use passing::Passing;
@@ -120,7 +120,7 @@ pub fn render(config: &RenderConfig) -> Result<Rendered, PipelineError> {
         }
         let source = open_local(&config.back_end.source)?;
         if step_bytes(source.info().grid().sample_count()) > memory {
-            return pass_through(with_logarithms(source).as_ref(), config, memory, started);
+            return pass_through(with_derived(source).as_ref(), config, memory, started);
         }
     }
     let watch = config.field.clone().map_or(Watch::First, Watch::Named);

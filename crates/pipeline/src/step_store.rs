@@ -14,7 +14,7 @@ use visapult_trace::Stage;
 use visapult_volume::{
     Block, Box3, COARSEST_EDGE, Decomposition, StepIndex, ValueRange, Values, fitting_split, level_count, split,
 };
-use visapult_volume_io::{ReadRequest, Source, with_logarithms};
+use visapult_volume_io::{ReadRequest, Source, with_derived};
 
 use crate::crew::{Crew, CrewStep, counts_of, in_words, range_of};
 use crate::defaults::{Defaults, over_all};
@@ -131,7 +131,7 @@ impl StepStore {
         decomposition: Decomposition,
         crew: Option<Arc<Crew>>,
     ) -> Result<Self, PipelineError> {
-        let source = with_logarithms(source);
+        let source = with_derived(source);
         let levels = level_count(source.info().grid().size, COARSEST_EDGE);
         let boxes = decomposition.boxes();
         let own = crew.as_ref().map_or(0..boxes.len(), |crew| crew.membership().share(crew.rank(), boxes.len()));
@@ -163,7 +163,7 @@ impl StepStore {
         Ok(())
     }
 
-    /// The source that is read; behind its fields, the logarithm of each.
+    /// The source that is read; behind its fields, what is made of them.
     pub fn source(&self) -> &dyn Source {
         self.source.as_ref()
     }

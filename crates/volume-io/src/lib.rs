@@ -16,6 +16,7 @@ mod gunzip;
 mod hdf5;
 mod level;
 mod logarithm;
+mod magnitude;
 mod memory;
 mod near;
 mod nifti;
@@ -33,6 +34,7 @@ mod source;
 #[cfg(test)]
 mod testing;
 mod tiles;
+mod vectors;
 mod wave;
 mod witness;
 mod zarr;
@@ -57,11 +59,12 @@ const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 pub use choice::{Alike, Choice};
 pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of};
-pub use logarithm::{name_within_logarithm, with_logarithms};
+pub use logarithm::name_within_logarithm;
 pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
 pub use options::names_level;
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
+pub use vectors::{Vector, vectors_of};
 pub use zarr::{ZarrArray, zarr_group};
 
 /// What is to be said of a [`shell_path`].
@@ -93,6 +96,11 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         Some(level) => at_level(source, level),
         None => Ok(source),
     }
+}
+
+/// `source` with what is made of its fields behind them: the magnitude of each vector, and then the common logarithm of each field and magnitude.
+pub fn with_derived(source: Box<dyn Source>) -> Box<dyn Source> {
+    logarithm::with_logarithms(magnitude::with_magnitudes(source))
 }
 
 /// Opens what is at `path` below `dir`, the folder itself if that is empty, and nothing that is not below it; people know it as `shown`. `inside`

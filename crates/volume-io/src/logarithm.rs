@@ -15,7 +15,7 @@ const AT_A_TIME: usize = 1 << 16;
 
 /// The source with twice its fields: behind all of its own, in the same order, `log10(NAME)` of each, NaN where a value is not above 0. Where a
 /// source has a field of that name itself, its own is found by it. Unchanged where so many cannot be told apart.
-pub fn with_logarithms(source: Box<dyn Source>) -> Box<dyn Source> {
+pub(crate) fn with_logarithms(source: Box<dyn Source>) -> Box<dyn Source> {
     let own = source.info().fields.len();
     if 2 * own > MOST_FIELDS {
         return source;

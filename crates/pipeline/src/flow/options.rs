@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use visapult_ripp_net::{Mode, Options};
 use visapult_volume::FieldInfo;
-use visapult_volume_io::name_within_logarithm;
+use visapult_volume_io::{name_within_logarithm, vectors_of};
 
 use crate::crew::Crew;
 
@@ -15,7 +15,7 @@ pub enum Watch {
     /// The first one.
     #[default]
     First,
-    /// One by its name or that of its logarithm, the first if there is none of that name.
+    /// One by its name, or those that the magnitude or logarithm of that name is made of; the first if there is none of that name.
     Named(String),
     /// All of them.
     All,
@@ -69,11 +69,39 @@ impl Watch {
         match self {
             Self::First => BTreeSet::from([0]),
             Self::Named(name) => {
-                let place = |name: &str| fields.iter().position(|field| field.name == name);
-                let own = place(name).or_else(|| place(name_within_logarithm(name)?));
-                BTreeSet::from([own.unwrap_or(0)])
+                let own = needed_for(name, fields).or_else(|| needed_for(name_within_logarithm(name)?, fields));
+                own.unwrap_or_else(|| BTreeSet::from([0]))
             }
             Self::All => (0..fields.len()).collect(),
         }
+    }
+}
+
+/// The field of that name, or the components of the vector whose magnitude has it.
+fn needed_for(name: &str, fields: &[FieldInfo]) -> Option<BTreeSet<usize>> {
+    if let Some(own) = fields.iter().position(|field| field.name == name) {
+        return Some(BTreeSet::from([own]));
+    }
+    let vector = vectors_of(fields).into_iter().find(|vector| vector.magnitude == name)?;
+    Some(vector.components.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use visapult_volume::ScalarType;
+
+    use super::*;
+
+    #[test]
+    fn what_a_magnitude_or_a_logarithm_is_made_of_is_asked_for() {
+        let fields = ["rho", "Bx", "By", "Bz"].map(|name| FieldInfo {
+            name: name.to_owned(),
+            unit: String::new(),
+            scalar_type: ScalarType::F32,
+            declared_range: None,
+        });
+        let numbers = |name: &str| Watch::Named(name.to_owned()).numbers(&fields).into_iter().collect::<Vec<_>>();
+        assert_eq!([numbers("Bz"), numbers("log10(By)"), numbers("B")], [[3], [2], [0]]);
+        assert_eq!([numbers("|B|"), numbers("log10(|B|)")], [[1, 2, 3], [1, 2, 3]]);
     }
 }
