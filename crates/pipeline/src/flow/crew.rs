@@ -91,8 +91,24 @@ impl State {
     }
 
     pub(super) fn all_hands_ready(&self) -> bool {
-        let Some((crew, membership)) = self.head().zip(self.convoy.membership.as_ref()) else { return true };
-        membership.members.iter().all(|rank| *rank == crew.rank() || self.convoy.ready.contains(rank))
+        self.unready_hands().is_empty()
+    }
+
+    /// Hands that do not know all ranks.
+    fn unready_hands(&self) -> Vec<usize> {
+        let Some((crew, membership)) = self.head().zip(self.convoy.membership.as_ref()) else { return Vec::new() };
+        let is_unready = |rank: &usize| *rank != crew.rank() && !self.convoy.ready.contains(rank);
+        membership.members.iter().copied().filter(is_unready).collect()
+    }
+
+    /// Those, in words.
+    pub(super) fn deaf_hands(&self) -> String {
+        let hands: Vec<String> = self.unready_hands().iter().map(usize::to_string).collect();
+        let process = if hands.len() == 1 { "process" } else { "processes" };
+        format!(
+            "{process} {} of the back end: can they reach the machine it runs on?",
+            hands.join(", ")
+        )
     }
 
     /// All ranks have declared what they publish.
