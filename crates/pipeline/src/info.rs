@@ -3,11 +3,11 @@
 use std::fmt;
 
 use serde::Serialize;
+use visapult_publish::along::told_along;
 use visapult_publish::messages::AlongAxis;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
 use visapult_volume_io::Choice;
 
-use crate::along::told_along;
 use crate::config::BackEndConfig;
 use crate::device::Device;
 use crate::error::PipelineError;
@@ -158,7 +158,7 @@ impl SourceReport {
             format: info.format.clone(),
             levels: info.levels.iter().map(GridShape::from).collect(),
             edges: info.grid().edges(),
-            along: told_along(info),
+            along: told_along(info.grid(), &info.along),
             fields: fields.collect::<Result<_, PipelineError>>()?,
             steps: [steps.first, steps.last],
             times: info.times.clone(),

@@ -2,7 +2,6 @@
 //!
 //! Knows no HTTP and no command line: a portal connects sessions to pages, the command line fills the configuration.
 
-mod along;
 mod back_end;
 mod background;
 mod choice;

@@ -212,6 +212,17 @@ pub fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(MOST_NAME)].to_owned()
 }
 
+/// A format with as many whole remarks behind it as can be declared.
+pub fn remarks_that_fit(format: &str) -> String {
+    const AND_MORE: &str = "; and more where it is served";
+    if format.len() <= MOST_NAME {
+        return format.to_owned();
+    }
+    let most = format.floor_char_boundary(MOST_NAME - AND_MORE.len());
+    let end = format[..most].rfind("; ").unwrap_or(most);
+    format[..end].to_owned() + AND_MORE
+}
+
 /// A field, as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredField {
@@ -386,7 +397,8 @@ impl Declaration {
         if self.times.len() > MOST_TIMES || self.longest() > MAX_MESSAGE_BYTES {
             self.times.clear();
         }
-        if self.longest() > MAX_MESSAGE_BYTES {
+        // A program is told that it declares too much.
+        if !self.live && self.longest() > MAX_MESSAGE_BYTES {
             self.along = Default::default();
         }
         self
@@ -426,6 +438,32 @@ pub(crate) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Calendars whose names netCDF knows (Climate and Forecast conventions, 4.4.1).
+const CALENDARS: [&str; 11] = [
+    "",
+    "standard",
+    "gregorian",
+    "proleptic_gregorian",
+    "julian",
+    "noleap",
+    "365_day",
+    "all_leap",
+    "366_day",
+    "360_day",
+    "none",
+];
+
+/// Whether times of a program can count in this calendar.
+///
+/// # Errors
+/// Why not, in words.
+pub fn check_calendar(calendar: &str) -> Result<(), String> {
+    if CALENDARS.iter().any(|known| known.eq_ignore_ascii_case(calendar)) {
+        return Ok(());
+    }
+    Err(format!("there is no calendar {calendar:?}: they are {}", CALENDARS[1..].join(", ")))
 }
 
 /// Whether a step can have this number.
@@ -562,5 +600,17 @@ mod tests {
     fn notes_of_later_builds_are_passed_over() {
         let read: FromBackEnd = serde_json::from_str(r#"{"type":"sing","song":1}"#).unwrap();
         assert_eq!(read, FromBackEnd::Unknown);
+    }
+
+    #[test]
+    fn a_declared_format_ends_at_a_whole_remark_and_says_that_there_is_more() {
+        let short = "NetCDF-4; time is not even";
+        assert_eq!(remarks_that_fit(short), short);
+        let remark = "the name of this axis is \u{e9}galit\u{e9}, which is not read";
+        let long = ["NetCDF-4", remark, remark, remark, remark, remark].join("; ");
+        let told = remarks_that_fit(&long);
+        assert!(told.len() <= MOST_NAME, "{told}");
+        assert_eq!(told, ["NetCDF-4", remark, remark, "and more where it is served"].join("; "));
+        assert!(remarks_that_fit(&"\u{e9}".repeat(MOST_NAME)).len() <= MOST_NAME);
     }
 }
