@@ -102,14 +102,18 @@ impl PublisherOptions {
         });
         let before = self.grid;
         let mut grid = Grid { centering: before.centering, ..Grid::of_size(before.size) };
-        let mut remarks = place(&found, &mut grid).remarks;
+        let remarks = place(&found, &mut grid).remarks;
         let mut along = Along::of(&found);
         let reversed = Reversed::of(&mut grid);
         reversed.turn_along(&mut along);
-        remarks.extend(reversed.remark());
-        self.block = reversed.in_source(&self.block, grid.size);
+        let remarks = reversed.remark().into_iter().chain(remarks);
+        // One that leaves the grid is refused as it was declared.
+        if grid.bounds().contains(&self.block) {
+            self.block = reversed.in_source(&self.block, grid.size);
+        }
         self.along = told_along(&grid, &along);
-        self.format = remarks_that_fit(&[&[self.format], &*remarks].concat().join("; "));
+        self.format =
+            remarks_that_fit(&remarks.fold(self.format, |format, remark| format + "; " + &remark), "and more");
         (self.grid, self.reversed) = (grid, reversed);
         Ok(self)
     }

@@ -212,15 +212,14 @@ pub fn cut(text: &str) -> String {
     text[..text.floor_char_boundary(MOST_NAME)].to_owned()
 }
 
-/// A format with as many whole remarks behind it as can be declared.
-pub fn remarks_that_fit(format: &str) -> String {
-    const AND_MORE: &str = "; and more where it is served";
+/// A format with as many whole remarks behind it as can be declared; where those are not all, `more` says so.
+pub fn remarks_that_fit(format: &str, more: &str) -> String {
     if format.len() <= MOST_NAME {
         return format.to_owned();
     }
-    let most = format.floor_char_boundary(MOST_NAME - AND_MORE.len());
+    let most = format.floor_char_boundary(MOST_NAME - "; ".len() - more.len());
     let end = format[..most].rfind("; ").unwrap_or(most);
-    format[..end].to_owned() + AND_MORE
+    format!("{}; {more}", &format[..end])
 }
 
 /// A field, as it is declared.
@@ -597,6 +596,24 @@ mod tests {
     }
 
     #[test]
+    fn what_later_builds_say_besides_is_passed_over() {
+        let declared = FromPublisher::Declare(Box::new(declaration()));
+        let later = note(&declared).replace(r#""live":true"#, r#""live":true,"later":[1]"#);
+        assert_eq!(serde_json::from_str::<FromPublisher>(&later).unwrap(), declared);
+    }
+
+    #[test]
+    fn coordinates_that_no_note_can_tell_beside_the_fields_are_refused_of_programs_and_left_out_of_files() {
+        let many = levels((0..MOST_ALONG).map(|i| f64::from(i as u32) + 1.0 / 3.0).collect());
+        let of = |live| {
+            let along = [Some(many.clone()), Some(many.clone()), None];
+            Declaration { along, live, ..of_fields(MOST_FIELDS, 72) }.cut_to_fit()
+        };
+        assert!(of(true).check_length().unwrap_err().starts_with("names and units of 256 fields take"));
+        assert_eq!((of(false).check_length(), of(false).along), (Ok(()), Default::default()));
+    }
+
+    #[test]
     fn notes_of_later_builds_are_passed_over() {
         let read: FromBackEnd = serde_json::from_str(r#"{"type":"sing","song":1}"#).unwrap();
         assert_eq!(read, FromBackEnd::Unknown);
@@ -604,13 +621,14 @@ mod tests {
 
     #[test]
     fn a_declared_format_ends_at_a_whole_remark_and_says_that_there_is_more() {
+        let more = "and more where it is served";
         let short = "NetCDF-4; time is not even";
-        assert_eq!(remarks_that_fit(short), short);
+        assert_eq!(remarks_that_fit(short, more), short);
         let remark = "the name of this axis is \u{e9}galit\u{e9}, which is not read";
         let long = ["NetCDF-4", remark, remark, remark, remark, remark].join("; ");
-        let told = remarks_that_fit(&long);
+        let told = remarks_that_fit(&long, more);
         assert!(told.len() <= MOST_NAME, "{told}");
-        assert_eq!(told, ["NetCDF-4", remark, remark, "and more where it is served"].join("; "));
-        assert!(remarks_that_fit(&"\u{e9}".repeat(MOST_NAME)).len() <= MOST_NAME);
+        assert_eq!(told, ["NetCDF-4", remark, remark, more].join("; "));
+        assert!(remarks_that_fit(&"\u{e9}".repeat(MOST_NAME), more).len() <= MOST_NAME);
     }
 }

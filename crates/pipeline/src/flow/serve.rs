@@ -19,7 +19,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
     let grid = info.grid().clone();
     PublisherOptions {
         name: info.name.clone(),
-        format: remarks_that_fit(&info.format),
+        format: remarks_that_fit(&info.format, "and more where it is served"),
         rank: 0,
         ranks: 1,
         block: grid.bounds(),
