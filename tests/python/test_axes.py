@@ -71,6 +71,28 @@ def test_a_first_axis_of_three_that_is_time_is_steps_in_hdf5(time: str, unit: st
         assert shown[0].max() > 50 and all(np.array_equal(picture, shown[0]) for picture in shown)
 
 
+DATES = {
+    "": ": 2000-01-01 00:00 UTC to 2000-02-29 12:00 UTC",
+    "standard": ": 2000-01-01 00:00 UTC to 2000-02-29 12:00 UTC",
+    "noleap": ": 2000-01-01 00:00 (noleap) to 2000-03-01 12:00 (noleap)",
+    "of the moon": " (of the moon)",
+}
+
+
+@pytest.mark.parametrize("calendar", DATES)
+def test_info_tells_times_that_count_from_a_date_as_dates(calendar: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["time"] = np.array([0, 59.5])
+        file["time"].make_scale("time")
+        file["time"].attrs["units"] = "days since 2000-01-01"
+        if calendar:
+            file["time"].attrs["calendar"] = calendar
+        file["v"] = np.zeros((2, 3, 4, 5), "f4")
+        file["v"].dims[0].attach_scale(file["time"])
+    steps = run("info", tmp_path / "run.h5").stdout.splitlines()[-1]
+    assert steps.strip() == f"steps    0 to 1, times 0 to 59.5 days since 2000-01-01{DATES[calendar]}"
+
+
 # Maps as models name their axes, and what is said of those.
 MAPS: dict[str, dict[str, tuple[dict[str, str], list[float]]]] = {
     "time, j, i": {"time": ({"units": "hours since 2001-01-01"}, [0, 6, 24]), "j": ({}, []), "i": ({}, [])},

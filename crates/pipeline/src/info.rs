@@ -9,6 +9,7 @@ use visapult_volume::{ScalarType, StepSpan, ValueRange};
 use visapult_volume_io::Choice;
 
 use crate::config::BackEndConfig;
+use crate::dates::date_words;
 use crate::device::Device;
 use crate::error::PipelineError;
 use crate::flow::Watch;
@@ -212,8 +213,11 @@ impl fmt::Display for SourceReport {
         write!(f, "  steps    {first} to {last}{live}")?;
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
             write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
-            if !self.calendar.is_empty() {
-                write!(f, " ({})", self.calendar)?;
+            let date = |time: &f64| date_words(*time, &self.time_unit, &self.calendar);
+            match (date(from), date(to)) {
+                (Some(from), Some(to)) => write!(f, ": {from} to {to}")?,
+                _ if !self.calendar.is_empty() => write!(f, " ({})", self.calendar)?,
+                _ => {}
             }
         }
         if let Some((step, time)) = first_out_of_order(&self.times) {

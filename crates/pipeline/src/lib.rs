@@ -7,6 +7,7 @@ mod background;
 mod choice;
 mod config;
 mod crew;
+mod dates;
 mod defaults;
 mod device;
 mod error;
