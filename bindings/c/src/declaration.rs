@@ -4,7 +4,7 @@
 
 use std::ffi::c_char;
 
-use visapult_publish::messages::{check_calendar, check_name};
+use visapult_publish::words::{check_calendar, check_name};
 use visapult_publish::{
     AXES, AxisCoordinates, Box3, Centering, Delivery, FieldInfo, Grid, PublisherOptions, ScalarType, ValueRange,
     grow_downwards,

@@ -57,12 +57,11 @@ fn of_axis(axis: &str, given: &Bound<'_, PyAny>) -> PyResult<AxisCoordinates> {
 
 /// Numbers, and what xarray knows of them; `None` of what is a `Coordinates`.
 fn described<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Given<'py>>> {
-    if given.hasattr("positive")? && given.hasattr("unit")? {
-        return Ok(None);
-    }
-    let plain = Given { values: given.clone(), unit: None, name: None, positive: None };
-    if !(given.hasattr("attrs")? && given.hasattr("dims")?) {
-        return Ok(Some(plain));
+    let is_of_xarray = given.hasattr("attrs")? && given.hasattr("dims")?;
+    if !is_of_xarray {
+        let is_described = given.hasattr("positive")? && given.hasattr("unit")?;
+        let plain = || Given { values: given.clone(), unit: None, name: None, positive: None };
+        return Ok((!is_described).then(plain));
     }
     let attributes = given.getattr("attrs")?;
     let said = |name: &str| {

@@ -2,7 +2,8 @@
 
 use visapult_volume::{Along, Coordinates, Grid};
 
-use crate::messages::{AlongAxis, MOST_ALONG, cut};
+use crate::messages::{AlongAxis, MOST_ALONG};
+use crate::words::cut;
 
 /// Of x, y, z; `None` of what tells nothing beyond the grid, and of coordinates that turn back.
 pub fn told_along(grid: &Grid, along: &[Along; 3]) -> [Option<AlongAxis>; 3] {

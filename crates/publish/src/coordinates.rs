@@ -5,8 +5,8 @@ use visapult_volume::{Grid, Reversed};
 
 use crate::along::told_along;
 use crate::error::FlowError;
-use crate::messages::{check_name, check_unit, remarks_that_fit};
 use crate::publisher::PublisherOptions;
+use crate::words::{check_name, check_unit, remarks_that_fit};
 
 /// What the axes of space are called.
 pub const AXES: [&str; 3] = ["x", "y", "z"];
@@ -74,11 +74,11 @@ impl AxisCoordinates {
 /// # Errors
 /// If it is neither.
 pub fn grow_downwards(positive: &str) -> Result<Option<bool>, String> {
-    match positive {
+    match positive.to_ascii_lowercase().as_str() {
         "" => Ok(None),
         "up" => Ok(Some(false)),
         "down" => Ok(Some(true)),
-        other => Err(format!("coordinates grow \"up\" or \"down\", where that is told, not {other:?}")),
+        _ => Err(format!("coordinates grow \"up\" or \"down\", where that is told, not {positive:?}")),
     }
 }
 

@@ -30,6 +30,7 @@ mod steering_participant;
 mod strided;
 mod subscriber;
 mod troubles;
+pub mod words;
 
 pub use clock::ClockOfBackEnd;
 pub use coordinates::{AXES, AxisCoordinates, grow_downwards};

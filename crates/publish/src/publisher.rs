@@ -18,10 +18,11 @@ use crate::door::{keep_dialling, keep_listening};
 use crate::error::FlowError;
 use crate::lock::lock;
 use crate::meeting::TRACE_VARIABLE;
-use crate::messages::{AlongAxis, check_calendar, check_name, check_unit};
+use crate::messages::AlongAxis;
 use crate::shared::Shared;
 use crate::steering::{Parameter, Steering};
 use crate::steering_log;
+use crate::words::{check_calendar, check_name, check_unit};
 
 /// How long a program that waits for back ends does at a time.
 const WAIT_SLICE: Duration = Duration::from_secs(1);

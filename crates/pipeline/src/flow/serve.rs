@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use visapult_publish::along::told_along;
-use visapult_publish::messages::{cut, remarks_that_fit};
+use visapult_publish::words::{cut, remarks_that_fit};
 use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions, Reversed};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
