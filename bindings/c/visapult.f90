@@ -14,6 +14,7 @@ module visapult
   integer(c_int32_t), parameter, public :: VISAPULT_NUMBER = 0, VISAPULT_INTEGER = 1, VISAPULT_STOP = 1
   integer(c_int32_t), parameter, public :: VISAPULT_NEWEST = 0, VISAPULT_EVERY = 1, VISAPULT_EVERY_FROM_FIRST = 2
   integer(c_int32_t), parameter, public :: VISAPULT_POINT = 0, VISAPULT_CELL = 1
+  integer(c_int32_t), parameter, public :: VISAPULT_X = 0, VISAPULT_Y = 1, VISAPULT_Z = 2
 
   type, bind(c), public :: visapult_counts
     integer(c_int64_t) :: steps = 0, sent = 0, missed = 0, attached = 0
@@ -24,7 +25,8 @@ module visapult
     visapult_declare_time_unit, visapult_declare_field, visapult_declare_range, visapult_declare_free, &
     visapult_publish_listen, visapult_publish_dial, visapult_url, visapult_is_on, visapult_begin, visapult_begin_at, &
     visapult_put, visapult_end, visapult_statistics, visapult_close, visapult_declare_parameter, visapult_steer, &
-    visapult_parameter, visapult_declare_delivery, visapult_declare_centering
+    visapult_parameter, visapult_declare_delivery, visapult_declare_centering, visapult_declare_coordinates, &
+    visapult_declare_calendar
 
   !> visapult_put(publisher, field, values): the values of a field of this rank's box.
   interface visapult_put
@@ -88,6 +90,14 @@ module visapult
     integer(c_int32_t) function c_declare_time_unit(declaration, unit) bind(c, name="visapult_declare_time_unit")
       import; type(c_ptr), value :: declaration; character(kind=c_char), intent(in) :: unit(*)
     end function
+    integer(c_int32_t) function c_declare_calendar(declaration, calendar) bind(c, name="visapult_declare_calendar")
+      import; type(c_ptr), value :: declaration; character(kind=c_char), intent(in) :: calendar(*)
+    end function
+    integer(c_int32_t) function c_declare_coordinates(declaration, axis, values, count, unit, name, positive) &
+      bind(c, name="visapult_declare_coordinates")
+      import; type(c_ptr), value :: declaration, unit, name, positive; integer(c_int32_t), value :: axis
+      real(c_double), intent(in) :: values(*); integer(c_int64_t), value :: count
+    end function
     integer(c_int32_t) function c_declare_field(declaration, name, unit, scalar) bind(c, name="visapult_declare_field")
       import; type(c_ptr), value :: declaration; character(kind=c_char), intent(in) :: name(*), unit(*)
       integer(c_int32_t), value :: scalar
@@ -146,6 +156,23 @@ contains
     type(c_ptr), intent(in) :: declaration
     character(*), intent(in) :: unit
     status = c_declare_time_unit(declaration, trim(unit) // c_null_char)
+  end function
+
+  integer(c_int32_t) function visapult_declare_calendar(declaration, calendar) result(status)
+    type(c_ptr), intent(in) :: declaration
+    character(*), intent(in) :: calendar
+    status = c_declare_calendar(declaration, trim(calendar) // c_null_char)
+  end function
+
+  !> Without a unit they have that of the grid; a blank one is none.
+  integer(c_int32_t) function visapult_declare_coordinates(declaration, axis, values, unit, name, positive) result(status)
+    type(c_ptr), intent(in) :: declaration
+    integer(c_int32_t), intent(in) :: axis
+    real(real64), intent(in) :: values(:)
+    character(*), intent(in), optional :: unit, name, positive
+    character(kind=c_char), allocatable, target :: kept_unit(:), kept_name(:), kept_positive(:)
+    status = c_declare_coordinates(declaration, axis, values, size(values, kind=c_int64_t), pointer_to(unit, kept_unit), &
+      pointer_to(name, kept_name), pointer_to(positive, kept_positive))
   end function
 
   integer(c_int32_t) function visapult_declare_field(declaration, name, unit, scalar) result(field)

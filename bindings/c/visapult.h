@@ -73,6 +73,15 @@
 // Samples are values of cells.
 #define VISAPULT_CELL 1
 
+// The axis along which the values of an array follow each other.
+#define VISAPULT_X 0
+
+// The axis of rows.
+#define VISAPULT_Y 1
+
+// The axis of planes.
+#define VISAPULT_Z 2
+
 // A parameter that takes any number of its range.
 #define VISAPULT_NUMBER 0
 
@@ -138,8 +147,26 @@ int32_t visapult_declare_grid(struct visapult_declaration *declaration,
 int32_t visapult_declare_centering(struct visapult_declaration *declaration,
                                    int32_t centering);
 
-// Unit of the times of steps ("s").
+// Where the samples of the whole grid lie along `axis` (VISAPULT_X, VISAPULT_Y or VISAPULT_Z), in place of its spacing and origin there: `count`
+// values, one for each sample, growing or falling, in `unit` (NULL: that of the grid). Those of cells are their centres.
+//
+// `name` stands at the axis (NULL: "x", "y" or "z"). `positive` is "up" or "down" where coordinates along z tell which way is up, and they grow that
+// way (NULL: not told, but pressures grow downwards). The values are copied. All ranks declare the same ones. An axis along which they fall is
+// turned for those who look; boxes, sizes and strides remain those of the program.
+int32_t visapult_declare_coordinates(struct visapult_declaration *declaration,
+                                     int32_t axis,
+                                     const double *values,
+                                     int64_t count,
+                                     const char *unit,
+                                     const char *name,
+                                     const char *positive);
+
+// Unit of the times of steps ("s"). Times that count from a date ("hours since 2001-01-01") are shown as dates.
 int32_t visapult_declare_time_unit(struct visapult_declaration *declaration, const char *unit);
+
+// Calendar in which times count that are "since" a date, as netCDF calls it ("noleap", "360_day"); "standard" if nothing is said.
+int32_t visapult_declare_calendar(struct visapult_declaration *declaration,
+                                  const char *calendar);
 
 // Which steps back ends get: VISAPULT_NEWEST, which is what they get if nothing is said, VISAPULT_EVERY or VISAPULT_EVERY_FROM_FIRST. All ranks
 // say the same.

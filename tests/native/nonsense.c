@@ -41,6 +41,13 @@ static void declaring(void) {
   REFUSED(visapult_declare_time_unit(it, NULL), "unit is NULL");
   REFUSED(visapult_declare_delivery(it, 7), "7 is none of");
   REFUSED(visapult_declare_centering(it, 7), "7 is neither");
+  double places[4] = {0, 1, 3, 2};
+  REFUSED(visapult_declare_coordinates(it, 3, places, 4, NULL, NULL, NULL), "3 is none of VISAPULT_X");
+  REFUSED(visapult_declare_coordinates(it, VISAPULT_X, places, 4, NULL, NULL, NULL), "4 coordinates along x, of 8 samples");
+  REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, NULL, 4, NULL, NULL, NULL), "values is NULL");
+  REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, places, 4, NULL, NULL, NULL), "along y neither grow nor fall");
+  REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, places, 4, NULL, NULL, "left"), "\"up\" or \"down\"");
+  REFUSED(visapult_declare_calendar(it, "no_leap"), "no calendar");
   REFUSED(visapult_declare_field(it, " ", "Pa", VISAPULT_FLOAT32), "a field has no name");
   REFUSED(visapult_declare_parameter(it, " ", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter has no name");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");

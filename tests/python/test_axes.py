@@ -71,6 +71,28 @@ def test_a_first_axis_of_three_that_is_time_is_steps_in_hdf5(time: str, unit: st
         assert shown[0].max() > 50 and all(np.array_equal(picture, shown[0]) for picture in shown)
 
 
+DATES = {
+    "": ": 2000-01-01 00:00 UTC to 2000-02-29 12:00 UTC",
+    "standard": ": 2000-01-01 00:00 UTC to 2000-02-29 12:00 UTC",
+    "noleap": ": 2000-01-01 00:00 (noleap) to 2000-03-01 12:00 (noleap)",
+    "of the moon": " (of the moon)",
+}
+
+
+@pytest.mark.parametrize("calendar", DATES)
+def test_info_tells_times_that_count_from_a_date_as_dates(calendar: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run.h5", "w") as file:
+        file["time"] = np.array([0, 59.5])
+        file["time"].make_scale("time")
+        file["time"].attrs["units"] = "days since 2000-01-01"
+        if calendar:
+            file["time"].attrs["calendar"] = calendar
+        file["v"] = np.zeros((2, 3, 4, 5), "f4")
+        file["v"].dims[0].attach_scale(file["time"])
+    steps = run("info", tmp_path / "run.h5").stdout.splitlines()[-1]
+    assert steps.strip() == f"steps    0 to 1, times 0 to 59.5 days since 2000-01-01{DATES[calendar]}"
+
+
 # Maps as models name their axes, and what is said of those.
 MAPS: dict[str, dict[str, tuple[dict[str, str], list[float]]]] = {
     "time, j, i": {"time": ({"units": "hours since 2001-01-01"}, [0, 6, 24]), "j": ({}, []), "i": ({}, [])},
@@ -231,7 +253,7 @@ def test_samples_that_lie_unevenly_are_shown_where_they_lie(tmp_path: Path) -> N
     [grid] = told["levels"]
     assert (grid["size"], grid["origin"], grid["spacing"][2]) == ([16, 12, 53], [0, 0, -400], pytest.approx(400 / 52))
     assert "14 uneven samples along depth made 53, equally far apart, farther than the nearest of them were" in told["format"]
-    assert "(?spacing=even shows them where they lie)" in json.loads(run("info", "--json", tmp_path / "sea.zarr").stdout)["format"]
+    assert "; ?spacing=even shows them where they lie" in json.loads(run("info", "--json", tmp_path / "sea.zarr").stdout)["format"]
     coarse = json.loads(run("info", "--json", tmp_path / "sea.zarr?spacing=even&level=1").stdout)
     assert (coarse["name"], coarse["levels"][0]["size"]) == ("sea.zarr?spacing=even&level=1", [8, 6, 27])
 

@@ -4,10 +4,13 @@
 
 use std::ffi::c_char;
 
-use visapult_publish::messages::check_name;
-use visapult_publish::{Box3, Centering, Delivery, FieldInfo, Grid, PublisherOptions, ScalarType, ValueRange};
+use visapult_publish::words::{check_calendar, check_name};
+use visapult_publish::{
+    AXES, AxisCoordinates, Box3, Centering, Delivery, FieldInfo, Grid, PublisherOptions, ScalarType, ValueRange,
+    grow_downwards,
+};
 
-use crate::failure::{Failure, borrow, code, number, object, optional, text, three};
+use crate::failure::{Failure, borrow, code, number, object, optional, several, text, three};
 
 /// Types of values.
 pub const VISAPULT_FLOAT32: i32 = 0;
@@ -43,10 +46,19 @@ pub const VISAPULT_POINT: i32 = 0;
 /// Samples are values of cells.
 pub const VISAPULT_CELL: i32 = 1;
 
+/// The axis along which the values of an array follow each other.
+pub const VISAPULT_X: i32 = 0;
+/// The axis of rows.
+pub const VISAPULT_Y: i32 = 1;
+/// The axis of planes.
+pub const VISAPULT_Z: i32 = 2;
+
 /// What a rank publishes.
 #[derive(Clone, Debug)]
 pub struct Declaration {
-    pub(crate) options: PublisherOptions,
+    options: PublisherOptions,
+    /// Where samples lie along x, y, z, where the grid does not say it.
+    coordinates: [Option<AxisCoordinates>; 3],
     /// The first of its calls that was refused, for a program that does not look.
     refused: Option<String>,
 }
@@ -56,11 +68,11 @@ impl Declaration {
     ///
     /// # Errors
     /// If a part of it was refused.
-    pub(crate) fn complete(&self) -> Result<&PublisherOptions, Failure> {
+    pub(crate) fn complete(&self) -> Result<PublisherOptions, Failure> {
         if let Some(refused) = &self.refused {
             return Err(Failure::WrongCall(format!("a part of the declaration was refused: {refused}; begin another")));
         }
-        Ok(&self.options)
+        Ok(self.options.clone().with_coordinates(&self.coordinates)?)
     }
 }
 
@@ -104,7 +116,7 @@ pub unsafe extern "C" fn visapult_declare(name: *const c_char, size: *const i64)
         let grid = Grid::of_size(lengths(size, "size")?);
         grid.validate().map_err(wrong)?;
         let options = PublisherOptions::of_simulation(name, grid, Vec::new());
-        Ok(Declaration { options, refused: None })
+        Ok(Declaration { options, coordinates: Default::default(), refused: None })
     })
 }
 
@@ -183,12 +195,66 @@ pub unsafe extern "C" fn visapult_declare_centering(declaration: *mut Declaratio
     })
 }
 
-/// Unit of the times of steps ("s").
+/// Where the samples of the whole grid lie along `axis` (VISAPULT_X, VISAPULT_Y or VISAPULT_Z), in place of its spacing and origin there: `count`
+/// values, one for each sample, growing or falling, in `unit` (NULL: that of the grid). Those of cells are their centres.
+///
+/// `name` stands at the axis (NULL: "x", "y" or "z"). `positive` is "up" or "down" where coordinates along z tell which way is up, and they grow that
+/// way (NULL: not told, but pressures grow downwards). The values are copied. All ranks declare the same ones. An axis along which they fall is
+/// turned for those who look; boxes, sizes and strides remain those of the program.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_coordinates(
+    declaration: *mut Declaration,
+    axis: i32,
+    values: *const f64,
+    count: i64,
+    unit: *const c_char,
+    name: *const c_char,
+    positive: *const c_char,
+) -> i32 {
+    change_any("visapult_declare_coordinates", declaration, |declaration| {
+        let known = usize::try_from(axis).ok().filter(|axis| *axis < AXES.len());
+        let axis = known.ok_or_else(|| wrong(format!("{axis} is none of VISAPULT_X, VISAPULT_Y and VISAPULT_Z")))?;
+        let samples = declaration.options.grid.size[axis];
+        if usize::try_from(count) != Ok(samples) {
+            let along = AXES[axis];
+            return Err(wrong(format!(
+                "{count} coordinates along {along}, of {samples} samples of the whole grid: give one for each"
+            )));
+        }
+        // SAFETY: as the header asks for.
+        let (unit, name, positive) =
+            unsafe { (optional(unit, "unit")?, optional(name, "name")?, optional(positive, "positive")?) };
+        let coordinates = AxisCoordinates {
+            name: name.unwrap_or_else(|| AXES[axis].to_owned()),
+            unit,
+            // SAFETY: as the header asks for.
+            values: unsafe { several(values, samples, "values")? },
+            are_downwards: grow_downwards(&positive.unwrap_or_default()).map_err(wrong)?,
+        };
+        coordinates.check(axis, samples).map_err(wrong)?;
+        declaration.coordinates[axis] = Some(coordinates);
+        Ok(())
+    })
+}
+
+/// Unit of the times of steps ("s"). Times that count from a date ("hours since 2001-01-01") are shown as dates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn visapult_declare_time_unit(declaration: *mut Declaration, unit: *const c_char) -> i32 {
     change("visapult_declare_time_unit", declaration, |options| {
         // SAFETY: as the header asks for.
         options.time_unit = unsafe { text(unit, "unit")? };
+        Ok(())
+    })
+}
+
+/// Calendar in which times count that are "since" a date, as netCDF calls it ("noleap", "360_day"); "standard" if nothing is said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn visapult_declare_calendar(declaration: *mut Declaration, calendar: *const c_char) -> i32 {
+    change("visapult_declare_calendar", declaration, |options| {
+        // SAFETY: as the header asks for.
+        let calendar = unsafe { text(calendar, "calendar")? };
+        check_calendar(&calendar).map_err(wrong)?;
+        options.calendar = calendar;
         Ok(())
     })
 }
@@ -268,12 +334,20 @@ pub(crate) fn change(
     declaration: *mut Declaration,
     change: impl FnOnce(&mut PublisherOptions) -> Result<(), Failure>,
 ) -> i32 {
+    change_any(function, declaration, |declaration| change(&mut declaration.options))
+}
+
+fn change_any(
+    function: &str,
+    declaration: *mut Declaration,
+    change: impl FnOnce(&mut Declaration) -> Result<(), Failure>,
+) -> i32 {
     code(function, || {
         // SAFETY: null, or made by `visapult_declare` and used by one thread at a time, as the header asks for.
         unsafe { borrow(declaration, "declaration")? };
         // SAFETY: as above, and found not to be null.
         let declaration = unsafe { &mut *declaration };
-        let changed = change(&mut declaration.options);
+        let changed = change(declaration);
         if let (Err(why), None) = (&changed, &declaration.refused) {
             declaration.refused = Some(format!("{function}: {why}"));
         }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
 
 use thiserror::Error;
 use visapult_publish::FlowError;
@@ -105,6 +106,19 @@ pub(crate) unsafe fn borrow<'a, T>(pointer: *const T, what: &str) -> Result<&'a 
 pub(crate) unsafe fn three<T: Copy>(pointer: *const T, what: &str) -> Result<[T; 3], Failure> {
     // SAFETY: as the caller promises.
     unsafe { borrow(pointer.cast::<[T; 3]>(), what) }.copied()
+}
+
+/// Copies so many numbers.
+///
+/// # Safety
+/// `pointer` is null, or points at `count` values.
+#[expect(unsafe_code, reason = "pointers come from C")]
+pub(crate) unsafe fn several<T: Copy>(pointer: *const T, count: usize, what: &str) -> Result<Vec<T>, Failure> {
+    if pointer.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { slice::from_raw_parts(pointer, count) }.to_vec())
 }
 
 /// Copies a text.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{mem, thread};
 
-use visapult_publish::{Meeting, Publisher, PublisherStatistics, ScalarType, Strided, Undisturbed};
+use visapult_publish::{Meeting, Publisher, PublisherOptions, PublisherStatistics, ScalarType, Strided, Undisturbed};
 
 use crate::declaration::{Declaration, lengths, scalar_type, type_name};
 use crate::failure::{Failure, borrow, code, object, optional, text, three};
@@ -19,7 +19,7 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A rank that publishes.
 pub struct Handle {
-    pub(crate) declaration: Declaration,
+    pub(crate) options: PublisherOptions,
     url: Option<CString>,
     /// None where publishing is off.
     publisher: Option<Mutex<Open>>,
@@ -63,7 +63,7 @@ impl Handle {
         let url = publisher.as_ref().and_then(Publisher::url).map(|url| CString::new(url.to_string())).transpose();
         let url = url.map_err(|cause| Failure::Broken(cause.to_string()))?;
         let open = |publisher| Mutex::new(Open { publisher, spent: Duration::ZERO, refused: None, has_said: false });
-        Ok(Self { declaration: declaration.clone(), url, publisher: publisher.map(open), process: process::id() })
+        Ok(Self { options, url, publisher: publisher.map(open), process: process::id() })
     }
 
     /// None where publishing is off. In a process that was forked nobody may let go of what it locks.
@@ -97,8 +97,9 @@ impl Handle {
         if first.is_null() {
             return Err(Failure::WrongCall("values is NULL".to_owned()));
         }
-        let mut values = Strided::contiguous(first.cast(), scalar, self.declaration.options.block.size());
+        let mut values = Strided::contiguous(first.cast(), scalar, self.options.block.size());
         values.strides = strides.unwrap_or(values.strides);
+        let values = values.turned(self.options.reversed);
         self.timed(|open| {
             let copied = open.publisher.put(field, |out| -> Result<(), Failure> {
                 // SAFETY: as the caller promises.
@@ -119,7 +120,7 @@ impl Handle {
         values: *const c_void,
         strides: *const i64,
     ) -> Result<(), Failure> {
-        let (declared, own) = (self.field(field)?.1, self.declaration.options.block.size());
+        let (declared, own) = (self.field(field)?.1, self.options.block.size());
         let given = scalar_type(scalar)?;
         if given != declared {
             let [declared, given] = [declared, given].map(type_name);
@@ -149,7 +150,7 @@ impl Handle {
     }
 
     fn field(&self, field: i32) -> Result<(usize, ScalarType), Failure> {
-        let fields = &self.declaration.options.fields;
+        let fields = &self.options.fields;
         let found = usize::try_from(field).ok().and_then(|field| Some((field, fields.get(field)?.scalar_type)));
         found.ok_or_else(|| {
             Failure::WrongCall(format!(

@@ -76,7 +76,7 @@ pub unsafe extern "C" fn visapult_parameter(publisher: *const Handle, parameter:
     crate::failure::code("visapult_parameter", || {
         // SAFETY: as the header asks for.
         let publisher = unsafe { borrow(publisher, "publisher")? };
-        let declared = &publisher.declaration.options.parameters;
+        let declared = &publisher.options.parameters;
         let place = usize::try_from(parameter).ok().filter(|place| *place < declared.len());
         let place = place
             .ok_or_else(|| wrong(format!("there is no parameter {parameter}: {} are declared", declared.len())))?;

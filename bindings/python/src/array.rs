@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pyo3::buffer::{ElementType, PyUntypedBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyMemoryView};
-use visapult_publish::{ScalarType, Strided};
+use visapult_publish::{Reversed, ScalarType, Strided};
 
 use crate::failure::ArrayError;
 
@@ -61,6 +61,11 @@ impl Array {
         let strides = [strides[2], strides[1], strides[0]];
         let values = Strided { first: buffer.buf_ptr().cast_const().cast(), scalar, swapped, size, strides };
         Ok(Self { values, _held: buffer })
+    }
+
+    /// The same, with some of its axes run through the other way.
+    pub(crate) fn turned(self, reversed: Reversed) -> Self {
+        Self { values: self.values.turned(reversed), ..self }
     }
 
     /// Copies the values to `out`, `[z, y, x]`, as float32; Python need not be held meanwhile.

@@ -1,6 +1,7 @@
 //! Publishing and copying for Python: the compiled part of the package `visapult`, whose stubs are its documentation.
 
 mod array;
+mod coordinates;
 mod copying;
 mod declaration;
 mod failure;

@@ -7,10 +7,12 @@ use std::{mem, process, thread};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use visapult_publish::{
-    FieldInfo, FlowError, Meeting, Parameter, ParameterKind, Pause, PublisherOptions, PublisherStatistics, StepIndex,
+    FieldInfo, FlowError, Meeting, Parameter, ParameterKind, Pause, PublisherOptions, PublisherStatistics, Reversed,
+    StepIndex,
 };
 
 use crate::array::Array;
+use crate::coordinates::{Told, coordinates};
 use crate::declaration::{
     Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing, step,
 };
@@ -28,6 +30,10 @@ const BREATH: Duration = Duration::from_millis(1);
 /// ``size`` is that of the whole grid, samples ``(nx, ny, nz)``, ``spacing`` and ``origin`` are in ``unit``. ``fields`` maps names to units,
 /// or lists fields. ``block`` is the half-open box ``((x0, y0, z0), (x1, y1, z1))`` of the grid that this rank owns, without ghost layers; the
 /// whole grid if left out. The blocks of all ``ranks`` tile the grid.
+///
+/// ``coordinates`` says where samples of the whole grid lie along "x", "y" or "z", in place of ``spacing`` and ``origin`` there: an array with a
+/// number for each, in ``unit``, a one-dimensional array of xarray, or ``Coordinates``. An axis along which they fall is turned for those who look.
+/// Times in a ``time_unit`` like "hours since 2001-01-01" are dates of the ``calendar``, "standard" if none is told.
 ///
 /// ``parameters`` are what viewers may change: all ranks declare the same ones, and call ``steer`` before every step.
 ///
@@ -49,6 +55,7 @@ pub(crate) struct Publisher {
     parameters: Vec<Parameter>,
     /// Values per axis of the rank's block, `[nx, ny, nz]`.
     size: [usize; 3],
+    reversed: Reversed,
     url: Option<String>,
     /// The process that opened it, where anything is published: its threads are in no other.
     process: Option<u32>,
@@ -99,11 +106,11 @@ impl Statistics {
 #[pymethods]
 impl Publisher {
     #[new]
-    #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(),
-        time_unit="s".to_owned(), block=None, rank=0, ranks=1, parameters=Vec::new(), delivery="newest", url=None, listen=None, host=None))]
+    #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(), coordinates=Told::default(),
+        time_unit="s".to_owned(), calendar=String::new(), block=None, rank=0, ranks=1, parameters=Vec::new(), delivery="newest", url=None, listen=None, host=None))]
     #[pyo3(
         text_signature = "(*, name, size, fields, spacing=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0), unit='', centering='point', \
-        time_unit='s', block=None, rank=0, ranks=1, parameters=(), delivery='newest', url=None, listen=None, host=None)"
+        coordinates=None, time_unit='s', calendar='', block=None, rank=0, ranks=1, parameters=(), delivery='newest', url=None, listen=None, host=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
@@ -115,7 +122,9 @@ impl Publisher {
         #[pyo3(from_py_with = origin)] origin: [f64; 3],
         #[pyo3(from_py_with = given)] unit: String,
         #[pyo3(from_py_with = given)] centering: String,
+        #[pyo3(from_py_with = coordinates)] coordinates: Told,
         #[pyo3(from_py_with = given)] time_unit: String,
+        #[pyo3(from_py_with = given)] calendar: String,
         #[pyo3(from_py_with = block)] block: Option<Bounds>,
         #[pyo3(from_py_with = given)] rank: i64,
         #[pyo3(from_py_with = given)] ranks: i64,
@@ -129,9 +138,11 @@ impl Publisher {
         let declared = PublisherOptions {
             parameters: parameters.clone(),
             delivery: delivery_named(delivery)?,
+            calendar,
             ..options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit)?
         };
-        let size = declared.block.size();
+        let declared = declared.with_coordinates(&coordinates).map_err(|cause| raised(&cause))?;
+        let (size, reversed) = (declared.block.size(), declared.reversed);
         let open = || -> Result<_, FlowError> {
             match Meeting::find(url, listen, host)? {
                 Some(meeting) => visapult_publish::Publisher::open(&meeting, declared).map(Some),
@@ -144,7 +155,7 @@ impl Publisher {
         let process = publisher.is_some().then(process::id);
         let ground = publisher.map_or(Ground::Off, |publisher| Ground::On(Box::new(publisher)));
         let state = Mutex::new(State { ground, is_over: false, next: 0, spent: Duration::ZERO });
-        Ok(Self { name, fields, parameters, size, url, process, state })
+        Ok(Self { name, fields, parameters, size, reversed, url, process, state })
     }
 
     /// What a back end has to dial; it holds a secret that admits to this publisher. None where we dial or publishing is off.
@@ -240,7 +251,7 @@ impl Publisher {
     #[pyo3(signature = (field, array, /))]
     fn put(&self, py: Python<'_>, #[pyo3(from_py_with = given)] field: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
         let field = self.field(field)?;
-        let looked_at = || Array::new(array, &self.fields[field].name, self.size);
+        let looked_at = || self.looked_at(field, array);
         // The call itself says if it is closed.
         let array = self.is_on(py).then(looked_at).transpose()?;
         self.timed(py, |state| state.put(field, array.as_ref()))
@@ -372,6 +383,11 @@ impl Publisher {
         })
     }
 
+    /// An array of this rank's block, in the order of the grid.
+    fn looked_at(&self, field: usize, array: &Bound<'_, PyAny>) -> PyResult<Array> {
+        Ok(Array::new(array, &self.fields[field].name, self.size)?.turned(self.reversed))
+    }
+
     /// An array for every field, each looked at before any is published.
     fn arrays(&self, named: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<Vec<(usize, Array)>> {
         let none = PyDict::new(py);
@@ -391,7 +407,7 @@ impl Publisher {
                     "field {name} is missing: pass every field, or put some with begin, put and end"
                 ))
             })?;
-            Ok((number, Array::new(&array, &field.name, self.size)?))
+            Ok((number, self.looked_at(number, &array)?))
         };
         self.fields.iter().enumerate().map(array).collect()
     }

@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use visapult_publish::along::told_along;
 use visapult_volume::StepSpan;
 use visapult_volume_io::{Scale, Source};
 
-use crate::along::told_along;
 use crate::config::BackEndConfig;
 use crate::crew::Crew;
 use crate::error::PipelineError;
@@ -238,7 +238,7 @@ impl BackEnd {
                 time_unit: info.time_unit.clone(),
                 calendar: info.calendar.clone(),
                 grid: info.grid().into(),
-                along: told_along(info),
+                along: told_along(info.grid(), &info.along),
                 fields,
             },
             steps: self.steps().into(),

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use serde::Serialize;
+use visapult_publish::along::told_along;
 use visapult_publish::messages::AlongAxis;
 use visapult_volume::{ScalarType, StepSpan, ValueRange};
 use visapult_volume_io::{Choice, vectors_of};
 
-use crate::along::told_along;
 use crate::config::BackEndConfig;
+use crate::dates::date_words;
 use crate::device::Device;
 use crate::error::PipelineError;
 use crate::flow::Watch;
@@ -160,7 +161,7 @@ impl SourceReport {
             format: info.format.clone(),
             levels: info.levels.iter().map(GridShape::from).collect(),
             edges: info.grid().edges(),
-            along: told_along(info),
+            along: told_along(info.grid(), &info.along),
             fields: fields.collect::<Result<_, PipelineError>>()?,
             magnitudes: vectors_of(&info.fields).into_iter().map(|vector| vector.magnitude).collect(),
             steps: [steps.first, steps.last],
@@ -218,8 +219,11 @@ impl fmt::Display for SourceReport {
         write!(f, "  steps    {first} to {last}{live}")?;
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
             write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
-            if !self.calendar.is_empty() {
-                write!(f, " ({})", self.calendar)?;
+            let date = |time: &f64| date_words(*time, &self.time_unit, &self.calendar);
+            match (date(from), date(to)) {
+                (Some(from), Some(to)) => write!(f, ": {from} to {to}")?,
+                _ if !self.calendar.is_empty() => write!(f, " ({})", self.calendar)?,
+                _ => {}
             }
         }
         if let Some((step, time)) = first_out_of_order(&self.times) {

@@ -2,12 +2,12 @@
 //!
 //! Knows no HTTP and no command line: a portal connects sessions to pages, the command line fills the configuration.
 
-mod along;
 mod back_end;
 mod background;
 mod choice;
 mod config;
 mod crew;
+mod dates;
 mod defaults;
 mod device;
 mod error;

@@ -7,10 +7,12 @@
 //!
 //! Knows no format of files and draws nothing: programs link it.
 
+pub mod along;
 mod aloud;
 mod bell;
 mod building;
 mod clock;
+mod coordinates;
 pub mod dialling;
 mod door;
 mod error;
@@ -28,8 +30,10 @@ mod steering_participant;
 mod strided;
 mod subscriber;
 mod troubles;
+pub mod words;
 
 pub use clock::ClockOfBackEnd;
+pub use coordinates::{AXES, AxisCoordinates, grow_downwards};
 pub use error::FlowError;
 pub use meeting::{Meeting, RATE_VARIABLE, REPLAY_VARIABLE, TRACE_VARIABLE, URL_VARIABLE};
 pub use nearly_through::is_nearly_through;
@@ -40,4 +44,4 @@ pub use steering_log::SteeringLog;
 pub use strided::Strided;
 pub use troubles::Troubles;
 pub use visapult_ripp_net::{Options, RippUrl, Undisturbed};
-pub use visapult_volume::{Box3, Centering, FieldInfo, Grid, ScalarType, StepIndex, ValueRange};
+pub use visapult_volume::{Box3, Centering, FieldInfo, Grid, Reversed, ScalarType, StepIndex, ValueRange};

@@ -7,6 +7,7 @@ use visapult_ripp_net::{MAX_MESSAGE_BYTES, Mode};
 use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
 
 use crate::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
+use crate::words::MOST_NAME;
 
 /// Most ranks of one simulation.
 const MOST_RANKS: u32 = 4096;
@@ -20,8 +21,6 @@ pub(crate) const MOST_DOORS: usize = 1024;
 pub(crate) const MOST_TIMES: usize = 2000;
 /// A note is a text within a message: what stands around it there takes no more.
 const AROUND: usize = 64;
-/// Most bytes of a name or a unit.
-pub const MOST_NAME: usize = 200;
 /// Most numbers that tell where samples lie along an axis.
 pub const MOST_ALONG: usize = 257;
 
@@ -207,11 +206,6 @@ fn is_as_grid(along: &[Option<AlongAxis>; 3]) -> bool {
     along.iter().all(Option::is_none)
 }
 
-/// As much of what a source says as can be told.
-pub fn cut(text: &str) -> String {
-    text[..text.floor_char_boundary(MOST_NAME)].to_owned()
-}
-
 /// A field, as it is declared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeclaredField {
@@ -386,46 +380,12 @@ impl Declaration {
         if self.times.len() > MOST_TIMES || self.longest() > MAX_MESSAGE_BYTES {
             self.times.clear();
         }
-        if self.longest() > MAX_MESSAGE_BYTES {
+        // A program is told that it declares too much.
+        if !self.live && self.longest() > MAX_MESSAGE_BYTES {
             self.along = Default::default();
         }
         self
     }
-}
-
-/// Whether `what`, a run or something of it, can have this name: it is shown, and asked for by it.
-///
-/// # Errors
-/// Why not, in words.
-pub fn check_name(what: &str, name: &str) -> Result<(), String> {
-    if name.trim().is_empty() {
-        return Err(format!("{what} has no name: give it one, by which it is shown and asked for"));
-    }
-    if name.chars().any(char::is_control) {
-        return Err(format!(
-            "{what} is called {name:?}, which cannot be shown: leave out tabs, ends of lines and the like"
-        ));
-    }
-    if name.len() > MOST_NAME {
-        return Err(format!("{what} has a name of {} bytes: {MOST_NAME} are possible", name.len()));
-    }
-    Ok(())
-}
-
-/// Whether `what`, a run or something of it, can have this unit: it is shown.
-///
-/// # Errors
-/// Why not, in words.
-pub(crate) fn check_unit(what: &str, unit: &str) -> Result<(), String> {
-    if unit.len() > MOST_NAME {
-        return Err(format!("{what} has a unit of {} bytes: {MOST_NAME} are possible", unit.len()));
-    }
-    if unit.chars().any(char::is_control) {
-        return Err(format!(
-            "{what} has the unit {unit:?}, which cannot be shown: leave out tabs, ends of lines and the like"
-        ));
-    }
-    Ok(())
 }
 
 /// Whether a step can have this number.
@@ -556,6 +516,24 @@ mod tests {
         let times = vec![std::f64::consts::PI; MOST_TIMES];
         let told = |fields| Declaration { times: times.clone(), ..of_fields(fields, 20) }.cut_to_fit().times.len();
         assert_eq!((told(1), told(MOST_FIELDS)), (MOST_TIMES, 0));
+    }
+
+    #[test]
+    fn what_later_builds_say_besides_is_passed_over() {
+        let declared = FromPublisher::Declare(Box::new(declaration()));
+        let later = note(&declared).replace(r#""live":true"#, r#""live":true,"later":[1]"#);
+        assert_eq!(serde_json::from_str::<FromPublisher>(&later).unwrap(), declared);
+    }
+
+    #[test]
+    fn coordinates_that_no_note_can_tell_beside_the_fields_are_refused_of_programs_and_left_out_of_files() {
+        let many = levels((0..MOST_ALONG).map(|i| f64::from(i as u32) + 1.0 / 3.0).collect());
+        let of = |live| {
+            let along = [Some(many.clone()), Some(many.clone()), None];
+            Declaration { along, live, ..of_fields(MOST_FIELDS, 72) }.cut_to_fit()
+        };
+        assert!(of(true).check_length().unwrap_err().starts_with("names and units of 256 fields take"));
+        assert_eq!((of(false).check_length(), of(false).along), (Ok(()), Default::default()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use visapult_ripp_net::{Clients, Identity, Listener, ListenerOptions, Options, RippUrl, Token, Undisturbed};
 use visapult_trace::{Recording, Span, Stage, begin};
-use visapult_volume::{Box3, FieldInfo, Grid, StepIndex, StepSpan};
+use visapult_volume::{Box3, FieldInfo, Grid, Reversed, StepIndex, StepSpan};
 
 use crate::aloud::say;
 use crate::building::Building;
@@ -18,10 +18,11 @@ use crate::door::{keep_dialling, keep_listening};
 use crate::error::FlowError;
 use crate::lock::lock;
 use crate::meeting::TRACE_VARIABLE;
-use crate::messages::{AlongAxis, check_name, check_unit};
+use crate::messages::AlongAxis;
 use crate::shared::Shared;
 use crate::steering::{Parameter, Steering};
 use crate::steering_log;
+use crate::words::{check_calendar, check_name, check_unit};
 
 /// How long a program that waits for back ends does at a time.
 const WAIT_SLICE: Duration = Duration::from_secs(1);
@@ -68,6 +69,8 @@ pub struct PublisherOptions {
     pub calendar: String,
     /// Where samples lie along x, y, z, unless the grid says as much.
     pub along: [Option<AlongAxis>; 3],
+    /// Axes along which `block`, and what is put, run the other way than the program has its samples.
+    pub reversed: Reversed,
     /// What viewers may change while it runs.
     pub parameters: Vec<Parameter>,
     /// Which steps back ends get.
@@ -94,6 +97,7 @@ impl PublisherOptions {
             time_unit: String::new(),
             calendar: String::new(),
             along: Default::default(),
+            reversed: Reversed::default(),
             parameters: Vec::new(),
             delivery: Delivery::Newest,
             session: Options::default(),
@@ -446,6 +450,7 @@ fn check_words(options: &PublisherOptions) -> Result<(), String> {
     check_name("the run", &options.name)?;
     check_unit("the grid", &options.grid.unit)?;
     check_unit("the time", &options.time_unit)?;
+    check_calendar(&options.calendar)?;
     options.fields.iter().try_for_each(|field| {
         check_name("a field", &field.name)?;
         check_unit(&format!("field {}", field.name), &field.unit)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use visapult_volume::StepIndex;
 
-use crate::messages::{MOST_NAME, check_name, check_unit};
+use crate::words::{MOST_NAME, check_name, check_unit};
 
 /// Most parameters of a simulation.
 pub(crate) const MOST_PARAMETERS: usize = 64;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;
 
 use half::f16;
-use visapult_volume::{ScalarType, single};
+use visapult_volume::{Reversed, ScalarType, single};
 
 /// Edge of the squares in which values are turned round that lie next to each other along another axis than x.
 const TILE: usize = 32;
@@ -31,6 +31,17 @@ impl Strided {
         let row = scalar.bytes() * size[0];
         let strides = [scalar.bytes(), row, row * size[1]].map(|bytes| bytes as isize);
         Self { first, scalar, swapped: false, size, strides }
+    }
+
+    /// The same values with some of their axes run through the other way.
+    #[must_use]
+    pub fn turned(mut self, reversed: Reversed) -> Self {
+        for axis in (0..3).filter(|axis| reversed.0[*axis]) {
+            let to_last = self.strides[axis].wrapping_mul(self.size[axis].saturating_sub(1) as isize);
+            self.first = self.first.wrapping_offset(to_last);
+            self.strides[axis] = self.strides[axis].wrapping_neg();
+        }
+        self
     }
 
     /// Copies the values to `out`, `[z, y, x]` with x fastest, rounded to the nearest float32; only 0 becomes 0.
@@ -264,6 +275,8 @@ mod tests {
         assert_eq!(copied(&back), [5.0, 4.0, 3.0, 2.0, 1.0, 0.0]);
         let same = Strided { size: [2, 2, 2], strides: [0; 3], ..back };
         assert_eq!(copied(&same), [5.0; 8]);
+        assert_eq!(copied(&back.turned(Reversed([true, false, true]))), [3.0, 4.0, 5.0, 0.0, 1.0, 2.0]);
+        assert_eq!(copied(&back.turned(Reversed([true, true, false]))), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     }
 
     #[test]

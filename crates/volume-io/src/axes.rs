@@ -8,6 +8,8 @@ use crate::coordinates::{self, Along, Found, Placed, symbol};
 
 /// Part of a spacing by which grids may differ that are the same.
 const ROUNDING: f64 = 1e-4;
+/// What can be done where coordinates are uneven.
+pub(crate) const HOW_TO_SPACE: &str = "?spacing=even shows them where they lie";
 
 /// The grid and the times of a field. Spacings are negative where an axis runs backwards in the file.
 #[derive(Clone, Debug)]
@@ -49,6 +51,9 @@ impl Axes {
         self.along = Along::of(told);
         let Placed { remarks, is_more_than_grid } = coordinates::place(told, &mut self.grid);
         self.remarks = remarks;
+        if told.iter().flatten().any(|found| found.coordinates.is_uneven()) {
+            self.remarks.push(HOW_TO_SPACE.to_owned());
+        }
         Trial { grid: self.grid.clone(), is_more_than_grid }
     }
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, StepIndex, StepSpan};
+use visapult_volume::coordinates::{cut, shown_evenly};
+use visapult_volume::{Box3, Coordinates, StepIndex, StepSpan};
 
-use crate::coordinates::{Coordinates, cut, shown_evenly};
+use crate::axes::HOW_TO_SPACE;
 use crate::level::{place, tiles};
 use crate::options::with_option;
 use crate::source::Scale;
@@ -86,7 +87,9 @@ impl Even {
         grid.spacing[axis] *= (before - 1) as f64 / (now - 1) as f64;
         let named = cut(&told.name);
         let lost = if self.is_coarser { ", farther than the nearest of them were" } else { "" };
-        info.format = info.format.replace(&format!("; {}", shown_evenly(&named)), "");
+        for remark in [&shown_evenly(&told.name), HOW_TO_SPACE] {
+            info.format = info.format.replace(&format!("; {remark}"), "");
+        }
         info.format += &format!("; {before} uneven samples along {named} made {now}, equally far apart{lost}");
         info.along[axis] = Along::Told(Coordinates { values: Arc::clone(&self.values), ..told.clone() });
     }

@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use visapult_volume::{Box3, StepIndex, StepSpan};
+use visapult_volume::{Box3, Reversed, StepIndex, StepSpan};
 
 use crate::axes::remarked;
 use crate::bytes::BytesAt;
-use crate::reversed::Reversed;
+use crate::reversed::turn;
 use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::tiles::{covering, read_tiles};
@@ -135,9 +135,9 @@ impl<B: BytesAt> Source for FlatSource<B> {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
+        let bounds = self.reversed.in_source(&request.bounds, self.info.grid().size);
         self.witness.during(|| self.array.read(request.step, &bounds, out))?;
-        self.reversed.turn(bounds.size(), out);
+        turn(self.reversed, bounds.size(), out);
         Ok(())
     }
 }

@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hdf5_metno::OpenMode;
-use visapult_volume::{FieldInfo, StepSpan};
+use visapult_volume::{FieldInfo, Reversed, StepSpan};
 
 use crate::axes::{Axes, remarked};
 use crate::bytes::BytesAt;
 use crate::place::Place;
-use crate::reversed::Reversed;
+use crate::reversed::turn;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, Together, outside, shape};
 use dataset::Stored;
 use find::{Found, Reach};
@@ -193,9 +193,9 @@ impl Source for Hdf5 {
         }
         let field = &self.fields[request.field];
         let step = if field.is_static { 0 } else { request.step };
-        let bounds = self.reversed.in_file(&request.bounds, self.info.grid().size);
+        let bounds = self.reversed.in_source(&request.bounds, self.info.grid().size);
         field.home.witness(&field.stored).during(|| field.stored.read(step, &bounds, out))?;
-        self.reversed.turn(bounds.size(), out);
+        turn(self.reversed, bounds.size(), out);
         Ok(())
     }
 }

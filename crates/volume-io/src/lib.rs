@@ -57,7 +57,6 @@ const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
 pub use choice::{Alike, Choice};
-pub use coordinates::{Along, Coordinates};
 pub use level::{at_level, from_level, levels_of};
 pub use logarithm::name_within_logarithm;
 pub use memory::{free_bytes, peak_bytes};
@@ -65,6 +64,7 @@ pub use near::nearest;
 pub use options::names_level;
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use vectors::{Vector, vectors_of};
+pub use visapult_volume::{Along, Coordinates};
 pub use zarr::{ZarrArray, zarr_group};
 
 /// What is to be said of a [`shell_path`].

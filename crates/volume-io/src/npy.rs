@@ -5,13 +5,12 @@
 
 use std::fs::File;
 
-use visapult_volume::{FieldInfo, Grid, ScalarType};
+use visapult_volume::{FieldInfo, Grid, Reversed, ScalarType};
 
 use crate::axes::remarked;
 use crate::bytes::BytesAt;
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
-use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, shape};

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use visapult_volume::{Centering, FieldInfo, Grid, ScalarType};
+use visapult_volume::{Centering, FieldInfo, Grid, Reversed, ScalarType};
 
 use crate::flat::{FlatArray, FlatSource, Layout};
 use crate::place::Place;
-use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 use crate::witness::Witness;
 use crate::{SourceError, SourceInfo, outside, shape};

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use visapult_objects::ObjectUrl;
-use visapult_volume::{FieldInfo, Grid, StepSpan};
+use visapult_volume::{FieldInfo, Grid, Reversed, StepSpan};
 use zarrs::array::ArrayMetadata;
 use zarrs::metadata::v2::ArrayMetadataV2;
 
@@ -23,7 +23,7 @@ use crate::choice::Refusal;
 use crate::coordinates::Along;
 use crate::outside;
 use crate::place::Place;
-use crate::reversed::Reversed;
+use crate::reversed::turn;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, Together, shape};
 use array::Stored;
 use objects::Objects;
@@ -154,9 +154,9 @@ impl Source for Zarr {
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps, out.len())?;
         let field = &self.fields[request.field];
-        let bounds = self.reversed.in_file(&request.bounds, self.info.levels[request.level].size);
+        let bounds = self.reversed.in_source(&request.bounds, self.info.levels[request.level].size);
         field.levels[request.level].read(request.step, field.channel, &bounds, out)?;
-        self.reversed.turn(bounds.size(), out);
+        turn(self.reversed, bounds.size(), out);
         Ok(())
     }
 }

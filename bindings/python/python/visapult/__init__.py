@@ -3,8 +3,9 @@
 Arrays are ``[z, y, x]``; sizes, boxes, spacings and origins are given ``x, y, z``. Everything here may be called from any thread.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from visapult._copying import copy
 from visapult._viewing import View, view
@@ -22,9 +23,13 @@ from visapult._visapult import (
     __version__,
 )
 
+if TYPE_CHECKING:
+    from visapult._visapult import _Array
+
 __all__ = [
     "ArrayError",
     "CallError",
+    "Coordinates",
     "CopyError",
     "CopyProgress",
     "CopyResult",
@@ -40,6 +45,20 @@ __all__ = [
     "copy",
     "view",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where samples lie along an axis: a number for each, growing or falling.
+
+    They are in ``unit``, that of the grid if none is told ("" is none), and called ``name``, that of the axis if none is told. ``positive`` is "up" or
+    "down" where those along z tell which way is up, and they grow that way; pressures grow downwards.
+    """
+
+    values: "_Array | Sequence[float]"
+    unit: str | None = None
+    name: str | None = None
+    positive: Literal["up", "down"] | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 from visapult._visapult import ArrayError, CallError, Error, Publisher
 
 if TYPE_CHECKING:
-    from visapult._visapult import _Array
+    from visapult import Coordinates
+    from visapult._visapult import _Along, _Array, _Axis
 
 Place = str | os.PathLike[str]
 # What is shown, where that is made for a view alone.
@@ -91,6 +92,7 @@ def view(
     spacing: tuple[float, float, float] | None = None,
     origin: tuple[float, float, float] | None = None,
     centering: Literal["point", "cell"] | None = None,
+    coordinates: "Mapping[_Axis, Coordinates | _Along] | None" = None,
     height: int = 600,
     port: int = 0,
 ) -> View:
@@ -98,8 +100,8 @@ def view(
 
     ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]``, several of the
     same shape by their names, or a DataArray or Dataset of xarray, with its coordinates and steps. Arrays are copied, those of xarray into a Zarr store among
-    temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit`` and ``centering`` ("point") are of arrays:
-    other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
+    temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit``, ``centering`` ("point") and ``coordinates``
+    (as of a ``Publisher``) are of arrays: other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
 
     ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free: with another one, the view that has it ends first. The page
     is there for as long as what is returned is kept and not closed.
@@ -107,7 +109,7 @@ def view(
     Raises CallError and ArrayError for what makes no sense, and Error with what ``visapult view`` says where the source cannot be shown. The program
     ``visapult`` is on the PATH, or named by the environment variable VISAPULT.
     """
-    declared = {"spacing": spacing, "origin": origin, "unit": unit, "centering": centering}
+    declared = {"spacing": spacing, "origin": origin, "unit": unit, "centering": centering, "coordinates": coordinates}
     said: dict[str, Any] = {argument: value for argument, value in declared.items() if value is not None}
     is_of_xarray = all(hasattr(what, attribute) for attribute in ("to_zarr", "dims", "coords"))
     if isinstance(what, str | os.PathLike) or is_of_xarray:

@@ -1,13 +1,13 @@
 """The part of the package that is compiled."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, final
 
 from typing_extensions import Buffer
 
-from visapult import Field, Parameter
+from visapult import Coordinates, Field, Parameter
 from visapult._parts import Part
 
 __all__ = [
@@ -34,6 +34,19 @@ class _NumPys(Protocol):
     def __array_interface__(self) -> dict[str, Any]: ...
 
 _Array = Buffer | _NumPys
+
+class _XArrays(Protocol):
+    """A DataArray with one axis."""
+
+    @property
+    def attrs(self) -> dict[Any, Any]: ...
+    @property
+    def dims(self) -> tuple[Hashable, ...]: ...
+    @property
+    def values(self) -> Any: ...
+
+_Along = _Array | Sequence[float] | _XArrays
+_Axis = Literal["x", "y", "z"]
 
 class Error(Exception):
     """What this package raises; its message says what, where and what to do."""
@@ -227,7 +240,9 @@ class Publisher:
         origin: tuple[float, float, float] = ...,
         unit: str = "",
         centering: Literal["point", "cell"] = "point",
+        coordinates: Mapping[_Axis, Coordinates | _Along] | None = None,
         time_unit: str = "s",
+        calendar: str = "",
         block: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None,
         rank: int = 0,
         ranks: int = 1,
@@ -242,6 +257,10 @@ class Publisher:
         ``size`` is that of the whole grid, samples ``(nx, ny, nz)``, ``spacing`` and ``origin`` are in ``unit``. ``fields`` maps names to units,
         or lists fields. ``block`` is the half-open box ``((x0, y0, z0), (x1, y1, z1))`` of the grid that this rank owns, without ghost layers; the
         whole grid if left out. The blocks of all ``ranks`` tile the grid.
+
+        ``coordinates`` says where samples of the whole grid lie along "x", "y" or "z", in place of ``spacing`` and ``origin`` there: an array with a
+        number for each, in ``unit``, a one-dimensional array of xarray, or ``Coordinates``. An axis along which they fall is turned for those who look.
+        Times in a ``time_unit`` like "hours since 2001-01-01" are dates of the ``calendar``, "standard" if none is told.
 
         ``parameters`` are what viewers may change: all ranks declare the same ones, and call ``steer`` before every step.
 

@@ -105,10 +105,7 @@ impl State {
     pub(super) fn deaf_hands(&self) -> String {
         let hands: Vec<String> = self.unready_hands().iter().map(usize::to_string).collect();
         let process = if hands.len() == 1 { "process" } else { "processes" };
-        format!(
-            "{process} {} of the back end: can they reach the machine it runs on?",
-            hands.join(", ")
-        )
+        format!("{process} {} of the back end: can they reach the machine it runs on?", hands.join(", "))
     }
 
     /// All ranks have declared what they publish.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use visapult_publish::along::along_of;
 use visapult_publish::messages::{FromBackEnd, FromPublisher, PieceName, check_step, note};
 use visapult_publish::piece::PIECES;
 use visapult_publish::{FlowError, Troubles};
@@ -17,7 +18,6 @@ use super::assembly::Assembly;
 use super::options::FlowOptions;
 use super::received::ReceivedStep;
 use super::state::{State, join};
-use crate::along::along_of;
 use crate::lock::{lock, unpoisoned};
 
 /// How long a step is waited for of which nothing more comes.

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use visapult_publish::messages::{MOST_NAME, cut};
-use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions};
+use visapult_publish::along::told_along;
+use visapult_publish::words::{cut, remarks_that_fit};
+use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions, Reversed};
 use visapult_volume::StepIndex;
 use visapult_volume_io::{ReadRequest, Source, SourceError};
 
-use crate::along::told_along;
 use crate::error::PipelineError;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
     let grid = info.grid().clone();
     PublisherOptions {
         name: info.name.clone(),
-        format: remarks_that_fit(&info.format),
+        format: remarks_that_fit(&info.format, "and more where it is served"),
         rank: 0,
         ranks: 1,
         block: grid.bounds(),
@@ -30,22 +30,12 @@ pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Option
         times: info.times.clone(),
         time_unit: cut(&info.time_unit),
         calendar: cut(&info.calendar),
-        along: told_along(info),
+        along: told_along(info.grid(), &info.along),
+        reversed: Reversed::default(),
         parameters: Vec::new(),
         delivery: Delivery::Newest,
         session,
     }
-}
-
-/// A format with as many whole remarks behind it as can be declared.
-fn remarks_that_fit(format: &str) -> String {
-    const AND_MORE: &str = "; and more where it is served";
-    if format.len() <= MOST_NAME {
-        return format.to_owned();
-    }
-    let most = format.floor_char_boundary(MOST_NAME - AND_MORE.len());
-    let end = format[..most].rfind("; ").unwrap_or(most);
-    format[..end].to_owned() + AND_MORE
 }
 
 /// Publishes `source` until `stop` is set: `start` makes the publisher.
@@ -109,21 +99,4 @@ fn publish_step(
     // What could be read is published all the same.
     publisher.end().map_err(PipelineError::flow)?;
     problem.map_or(Ok(()), |cause| Err(PipelineError::source(cause)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_declared_format_ends_at_a_whole_remark_and_says_that_there_is_more() {
-        let short = "NetCDF-4; time is not even";
-        assert_eq!(remarks_that_fit(short), short);
-        let remark = "the name of this axis is \u{e9}galit\u{e9}, which is not read";
-        let long = ["NetCDF-4", remark, remark, remark, remark, remark].join("; ");
-        let told = remarks_that_fit(&long);
-        assert!(told.len() <= MOST_NAME, "{told}");
-        assert_eq!(told, ["NetCDF-4", remark, remark, "and more where it is served"].join("; "));
-        assert!(remarks_that_fit(&"\u{e9}".repeat(MOST_NAME)).len() <= MOST_NAME);
-    }
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use visapult_publish::messages::MOST_NAME;
+use visapult_publish::words::MOST_NAME;
 use visapult_publish::{Action, Commit, Logged, Parameter, Steer, SteeringLog};
 use visapult_volume::StepIndex;
 

@@ -2,10 +2,9 @@
 //!
 //! Offsets are those of nifti1.h and nifti2.h (NIfTI Data Format Working Group).
 
-use visapult_volume::{Centering, Grid, ScalarType};
+use visapult_volume::{Centering, Grid, Reversed, ScalarType};
 
 use super::orientation::{self, Orientation};
-use crate::reversed::Reversed;
 use crate::scalar::{ByteOrder, Encoding};
 
 /// Bytes that hold either header.

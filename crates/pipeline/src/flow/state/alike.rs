@@ -9,6 +9,7 @@ use super::State;
 #[derive(Clone, Default)]
 pub(super) struct Alike {
     time_unit: String,
+    calendar: String,
     every: bool,
     /// Their values are those of now.
     parameters: Vec<Parameter>,
@@ -16,8 +17,8 @@ pub(super) struct Alike {
 
 impl Alike {
     pub(super) fn of(declaration: &Declaration) -> Self {
-        let Declaration { time_unit, every, parameters, .. } = declaration;
-        Self { time_unit: time_unit.clone(), every: *every, parameters: parameters.clone() }
+        let Declaration { time_unit, calendar, every, parameters, .. } = declaration.clone();
+        Self { time_unit, calendar, every, parameters }
     }
 
     /// What `rank` declares otherwise than `other`, which is `there`.
@@ -29,6 +30,10 @@ impl Alike {
         if self.time_unit != there.time_unit {
             let (own, theirs) = (&self.time_unit, &there.time_unit);
             return Some(format!("rank {rank} declares the time unit {own:?}, and rank {other} {theirs:?}"));
+        }
+        if self.calendar != there.calendar {
+            let (own, theirs) = (&self.calendar, &there.calendar);
+            return Some(format!("rank {rank} declares the calendar {own:?}, and rank {other} {theirs:?}"));
         }
         let [own, theirs] = [self, there].map(|it| it.parameters.iter().map(told).collect::<Vec<_>>());
         let place = (0..own.len().max(theirs.len())).find(|&place| own.get(place) != theirs.get(place))?;
@@ -70,7 +75,7 @@ mod tests {
             most: 2.0,
             value: 1.0,
         };
-        Alike { time_unit: "s".to_owned(), every: false, parameters: vec![speed] }
+        Alike { time_unit: "s".to_owned(), calendar: String::new(), every: false, parameters: vec![speed] }
     }
 
     #[test]
@@ -82,6 +87,10 @@ mod tests {
             (
                 Alike { time_unit: "h".to_owned(), ..all.clone() },
                 "rank 1 declares the time unit \"h\", and rank 0 \"s\"",
+            ),
+            (
+                Alike { calendar: "noleap".to_owned(), ..all.clone() },
+                "rank 1 declares the calendar \"noleap\", and rank 0 \"\"",
             ),
             (
                 Alike { parameters: vec![slower], ..all.clone() },

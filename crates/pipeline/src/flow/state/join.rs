@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
-use visapult_publish::messages::Declaration;
+use visapult_publish::AXES;
+use visapult_publish::messages::{AlongAxis, Declaration};
 use visapult_ripp_net::units::bytes_for_people;
 use visapult_ripp_net::{Mode, Session};
 use visapult_volume::{Box3, FieldInfo, Grid, stored_boxes};
@@ -40,11 +41,11 @@ fn try_to_join(
     let (grid, fields, block) = declaration.check()?;
     let (rank, ranks) = (declaration.rank as usize, declaration.ranks as usize);
     if let Some(declared) = &state.declared {
-        if declared.grid != grid || declared.fields != fields {
+        if declared.grid != grid || declared.fields != fields || declared.first.along != declaration.along {
             // What is shown keeps its grid and its fields.
             let remedy =
                 if state.gathered.is_some() { "start the back end anew" } else { "end the ranks that are there first" };
-            let difference = difference(declared, &grid, &fields);
+            let difference = difference(declared, &grid, &fields, &declaration.along);
             return Err(format!("rank {rank} publishes another grid or other fields: {difference}; {remedy}"));
         }
         state.take_ranks(ranks)?;
@@ -98,7 +99,7 @@ fn try_to_join(
 }
 
 /// What a rank publishes otherwise than what is there.
-fn difference(there: &Declared, grid: &Grid, fields: &[FieldInfo]) -> String {
+fn difference(there: &Declared, grid: &Grid, fields: &[FieldInfo], along: &[Option<AlongAxis>; 3]) -> String {
     let against = |what: &str, own: &dyn Debug, before: &dyn Debug| format!("{what} {own:?} where it was {before:?}");
     let before = &there.grid;
     if grid.size != before.size {
@@ -109,6 +110,9 @@ fn difference(there: &Declared, grid: &Grid, fields: &[FieldInfo]) -> String {
     }
     if grid != before {
         return against("unit and centering", &(&grid.unit, grid.centering), &(&before.unit, before.centering));
+    }
+    if let Some(axis) = (0..3).find(|axis| along[*axis] != there.first.along[*axis]) {
+        return apart(AXES[axis], along[axis].as_ref(), there.first.along[axis].as_ref());
     }
     if fields.len() != there.fields.len() {
         return format!("{} fields where there were {}", fields.len(), there.fields.len());
@@ -121,6 +125,19 @@ fn difference(there: &Declared, grid: &Grid, fields: &[FieldInfo]) -> String {
         };
         format!("field {number} is {} where it was {}", told(own), told(before))
     })
+}
+
+/// In what coordinates along an axis differ.
+fn apart(axis: &str, own: Option<&AlongAxis>, before: Option<&AlongAxis>) -> String {
+    let values = |along: Option<&AlongAxis>| along.map_or(&[][..], |along| &along.values).to_vec();
+    let differs = values(own).into_iter().zip(values(before)).find(|(own, before)| own != before);
+    let [own, before] = [own, before].map(|along| {
+        let Some(AlongAxis { name, unit, values, .. }) = along else { return "none beside the grid's".to_owned() };
+        format!("{name:?} in {unit:?} ({} to {})", values[0], values[values.len() - 1])
+    });
+    let first =
+        differs.map_or_else(String::new, |(own, before)| format!("; the first that differ are {own} and {before}"));
+    format!("coordinates along {axis} are {own} where they were {before}{first}")
 }
 
 /// What a publisher claims is not allocated before it is known to fit: of so many samples, a step of some `fields` being received, beside the
@@ -313,9 +330,26 @@ mod tests {
             (&grid, vec![field("Pa"), field("")], "2 fields where there were 1"),
             (&grid, vec![field("bar")], "\"p\" in \"bar\", f32, range None where it was \"p\" in \"Pa\""),
         ] {
-            let said = difference(&there, grid, &fields);
+            let said = difference(&there, grid, &fields, &Default::default());
             assert!(said.contains(expected), "{said}");
         }
+    }
+
+    #[test]
+    fn in_what_coordinates_differ_is_named() {
+        let levels = |values: [f64; 3]| AlongAxis {
+            name: "plev".to_owned(),
+            unit: "hPa".to_owned(),
+            values: values.to_vec(),
+            is_vertical: true,
+        };
+        let [own, before] = [levels([1000.0, 850.0, 100.0]), levels([1000.0, 800.0, 100.0])];
+        let said = apart("z", Some(&own), Some(&before));
+        assert!(
+            said.ends_with("where they were \"plev\" in \"hPa\" (1000 to 100); the first that differ are 850 and 800")
+        );
+        let said = apart("z", Some(&own), None);
+        assert!(said.ends_with("along z are \"plev\" in \"hPa\" (1000 to 100) where they were none beside the grid's"));
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Where samples lie along an axis, as it is told to others: in few numbers.
 
-use visapult_publish::messages::{AlongAxis, MOST_ALONG, cut};
-use visapult_volume_io::{Along, Coordinates, SourceInfo};
+use visapult_volume::{Along, Coordinates, Grid};
+
+use crate::messages::{AlongAxis, MOST_ALONG};
+use crate::words::cut;
 
 /// Of x, y, z; `None` of what tells nothing beyond the grid, and of coordinates that turn back.
-pub(crate) fn told_along(info: &SourceInfo) -> [Option<AlongAxis>; 3] {
+pub fn told_along(grid: &Grid, along: &[Along; 3]) -> [Option<AlongAxis>; 3] {
     std::array::from_fn(|axis| {
-        let along = &info.along[axis];
-        let is_plain =
-            |told: &AlongAxis| !told.is_vertical && is_axis(&told.name, axis) && along.is_as(info.grid(), axis);
+        let along = &along[axis];
+        let is_plain = |told: &AlongAxis| !told.is_vertical && is_axis(&told.name, axis) && along.is_as(grid, axis);
         told(along).filter(|told| !is_plain(told))
     })
 }
@@ -30,7 +31,7 @@ fn told(along: &Along) -> Option<AlongAxis> {
 }
 
 /// What was told of an axis of so many samples.
-pub(crate) fn along_of(told: Option<&AlongAxis>, samples: usize) -> Along {
+pub fn along_of(told: Option<&AlongAxis>, samples: usize) -> Along {
     let Some(AlongAxis { name, unit, values, is_vertical }) = told else { return Along::Grid };
     // They were put upright where they were told.
     let are_downwards = (*is_vertical && values.len() > 1).then(|| values.last() < values.first());
