@@ -99,8 +99,12 @@ pub(super) fn is_whole(location: &Location, name: &str) -> bool {
 
 pub(super) fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
     let attribute = location.attr(name).ok()?;
-    let kind = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
-    let numeric = matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_));
+    let dtype = attribute.dtype().ok()?;
+    let numeric = match dtype.to_descriptor() {
+        Ok(kind) => matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)),
+        // Such as C's `long double`.
+        Err(_) => dtype.conv_to::<f64>().is_some(),
+    };
     (numeric && attribute.size() <= MAX_VALUES).then(|| attribute.read_raw::<f64>().ok())?
 }
 

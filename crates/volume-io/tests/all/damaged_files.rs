@@ -190,6 +190,13 @@ fn damaged_vtkhdf_files_are_survived() {
 }
 
 #[test]
+fn damaged_openpmd_files_are_survived() {
+    for source in ["openpmd/groups.h5", "openpmd/orders.h5", "openpmd/planes.h5", "openpmd/uneven.h5:/a"] {
+        survives(source, 400);
+    }
+}
+
+#[test]
 fn damaged_zarr_folders_are_survived() {
     for source in ["zarr/v2_blosc_lz4.zarr", "zarr/v3_zstd.zarr", "zarr/v3_gzip.zarr", "zarr/v3_sharded.zarr"] {
         survives(source, 150);
