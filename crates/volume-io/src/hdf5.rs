@@ -15,6 +15,7 @@ mod openpmd;
 mod order;
 mod scales;
 mod vtkhdf;
+mod wrf;
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
