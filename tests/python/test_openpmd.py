@@ -112,6 +112,17 @@ def test_a_file_an_iteration_is_read_alone_and_all_of_them_by_their_pattern(tmp_
     assert_one_clear_line(run("info", FILES / "fule_%T.h5", check=False).stderr, "fule_%T.h5", "no file has such a name")
 
 
+def test_files_of_a_series_that_lie_elsewhere_are_told_and_not_published(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(FILES / "file_000000.h5", tmp_path / "run")
+    secret = Path(shutil.copy(FILES / "file_000050.h5", tmp_path / "elsewhere"))
+    (tmp_path / "run" / "file_000050.h5").symlink_to(secret)
+    assert f"values are in {secret}, outside its folder" in told(tmp_path / "run" / "file_%T.h5")["format"]
+    refused = run("serve", tmp_path / "run" / "file_%T.h5", check=False)
+    assert refused.returncode != 0 and str(secret) in refused.stderr
+
+
 def test_a_file_of_a_series_that_cannot_be_read_is_told_and_the_others_are(tmp_path: Path) -> None:
     for path in FILES.glob("file_*.h5"):
         shutil.copy(path, tmp_path)

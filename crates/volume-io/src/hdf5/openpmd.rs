@@ -12,6 +12,7 @@ mod survey;
 mod units;
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hdf5_metno::File;
@@ -24,7 +25,7 @@ use super::home::Home;
 use crate::axes::remarked;
 use crate::place::Place;
 use crate::reversed::Reversed;
-use crate::{ReadRequest, Source, SourceError, SourceInfo, shape};
+use crate::{ReadRequest, Source, SourceError, SourceInfo, outside, shape};
 use mesh::{Component, Values, component};
 use pattern::Pattern;
 use series::{Base, Iteration, Opened, Series};
@@ -42,6 +43,8 @@ pub(super) struct OpenPmd {
     iterations: Vec<Iteration>,
     fields: Vec<Field>,
     reversed: Reversed,
+    /// Files of a series that lie outside its folder.
+    outside: Vec<PathBuf>,
     /// By field and step.
     open: Mutex<LruCache<(usize, u64), Arc<Array>>>,
 }
@@ -94,6 +97,8 @@ impl OpenPmd {
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let reversed = Reversed::of(&mut axes.grid);
         axes.remarks.extend(reversed.remark());
+        let outside = series.outside(place);
+        axes.remarks.extend(outside::remark(&outside));
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let opened = series.open_at(&iterations[0])?;
         let moment = base.moment(&opened.file, &iterations[0]).map_err(wrong)?;
@@ -119,7 +124,7 @@ impl OpenPmd {
         };
         let steps = StepSpan { first: 0, last: iterations.len() as u64 - 1 };
         let open = Mutex::new(LruCache::new(MOST_OPEN));
-        Ok(Some(Self { info, steps, series, base, iterations, fields, reversed, open }))
+        Ok(Some(Self { info, steps, series, base, iterations, fields, reversed, outside, open }))
     }
 
     /// A field at a step. Two that want the same both open it: nobody waits for the other.
@@ -203,6 +208,10 @@ impl Source for OpenPmd {
 
     fn is_as_stored(&self, field: usize, _level: usize) -> bool {
         self.fields[field].is_as_stored
+    }
+
+    fn outside(&self) -> Vec<PathBuf> {
+        self.outside.clone()
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

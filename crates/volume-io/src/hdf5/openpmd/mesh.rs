@@ -76,6 +76,18 @@ impl Object {
         })
     }
 
+    /// Whether something may be at a path in a group: what other links lead to is not looked at.
+    pub(super) fn may_be_at(group: &Group, path: &str) -> bool {
+        let mut group = group.clone();
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            match Self::below(&group, part) {
+                Some(Self::Group(inner)) => group = inner,
+                found => return found.is_some() || group.link_exists(part),
+            }
+        }
+        true
+    }
+
     fn told(&self) -> &Location {
         match self {
             Self::Array(dataset) => dataset,

@@ -3,6 +3,7 @@
 //! Layout: openPMD standard 1.1.0, "Hierarchy of the data file", "Iterations and Time Series".
 //! Invariant: of several files those alone are open of which something is being read.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use hdf5_metno::{File, Group, LinkType};
@@ -16,7 +17,7 @@ use crate::hdf5::find::{instead, links};
 use crate::hdf5::home::Home;
 use crate::hdf5::open_file;
 use crate::place::Place;
-use crate::shape;
+use crate::{outside, shape};
 
 /// Where iterations are if a file does not say so.
 const USUAL_BASE: &str = "/data/%T/";
@@ -110,6 +111,13 @@ impl Series {
         }
     }
 
+    /// Files that lie neither beside `place` nor below its folder, although their names do.
+    pub(super) fn outside(&self, place: &Place) -> Vec<PathBuf> {
+        let Self::Files(places) = self else { return Vec::new() };
+        let real: Vec<_> = places.iter().filter_map(|file| file.shown().canonicalize().ok()).collect();
+        outside::of(place.shown(), &real)
+    }
+
     /// What names all of a series of which `place` is one file.
     pub(super) fn hint(&self, place: &Place) -> Option<String> {
         let Self::One(opened) = self else { return None };
@@ -137,7 +145,7 @@ impl Series {
                     instead(&number.to_string(), &numbers())
                 ));
             }
-            _ if opened.file.loc_type_by_name(inside).is_ok() => return None,
+            _ if Object::may_be_at(&opened.file, inside) => return None,
             _ => {
                 let first = base.moment(&opened.file, iterations.first()?).ok()?;
                 names(&first.meshes?, "").ok()?
