@@ -1,6 +1,6 @@
 """Writes small openPMD files with the standard's own library, as simulations do.
 
-    python -m venv venv && venv/bin/pip install openpmd-api==0.17.1 h5py numpy && venv/bin/python make_openpmd.py
+    python -m venv venv && venv/bin/pip install openpmd-api==0.17.1.post4 h5py numpy && venv/bin/python make_openpmd.py
 
 What a reader must find in them is worked out by `tests/python/test_openpmd.py` from what h5py has of them.
 """

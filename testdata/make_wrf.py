@@ -1,6 +1,6 @@
 """Writes a small file as the Weather Research and Forecasting model does: axes that have names and no coordinates, dates as text.
 
-    python -m venv venv && venv/bin/pip install netCDF4==1.7.5 && venv/bin/python make_wrf.py
+    python -m venv venv && venv/bin/pip install netCDF4==1.7.5.1.post1 && venv/bin/python make_wrf.py
 
 What a reader must find in it is worked out by `tests/python/test_wrf.py`.
 """

@@ -205,14 +205,17 @@ def test_what_links_lead_to_is_not_read(tmp_path: Path) -> None:
     assert "not read: virtual (its values are in other files)" in seen["format"]
 
 
-def test_many_iterations_take_little_memory(tmp_path: Path) -> None:
+def test_of_many_iterations_few_are_looked_at_before_they_are_read(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w", libver="latest") as file:
         file.attrs.update({"openPMD": "1.1.0", "basePath": "/data/%T/", "meshesPath": "meshes/"})
         file["data/0/meshes/u"] = np.zeros((2, 3, 4), "f4")
-        for number in range(1, 20_000):
+        for number in range(1, 22_000):
             file[f"data/{number}"] = file["data/0"]
-    run("render", tmp_path / "run.h5", "--time-step", 19_999, "--out", tmp_path / "out.png", "--size", "64x48", memory=3 << 30)
-
+        file["data/22000/meshes/u"] = np.zeros((2, 3, 5), "f4")
+    out = ["--out", tmp_path / "out.png", "--size", "64x48"]
+    run("render", tmp_path / "run.h5", "--time-step", 21_999, *out, memory=3 << 30)
+    refused = run("render", tmp_path / "run.h5", "--time-step", 22_000, *out, check=False)
+    assert_one_clear_line(refused.stderr, "run.h5:/u", "iteration 22000: its size is [5, 3, 2], that of iteration 0 [4, 3, 2]")
 
 
 def test_a_page_shows_the_files_of_a_pattern() -> None:
