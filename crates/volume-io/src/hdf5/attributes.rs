@@ -25,7 +25,7 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape, known: &mut Scales) -> Resu
     let scale = |role| attached.get(shape.place(role)?)?.as_ref();
     let told = std::array::from_fn(|axis| {
         let (scale, count) = (scale(Role::Space(axis))?, shape.size[axis]);
-        known.coordinates(scale, count).or_else(|| wrf::along(scale, count))
+        known.coordinates(scale, count).or_else(|| wrf::along(scale, count, known))
     });
     let trial = axes.place(&told);
     let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);

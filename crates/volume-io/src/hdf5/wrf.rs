@@ -23,7 +23,7 @@ const AXES: [(&str, Option<&str>, &str); 3] =
 const AT_FACES: &str = "_stag";
 
 /// Where samples are along the axis of a scale that has no coordinates: from the centre of the first cell on, in metres, or levels upwards.
-pub(super) fn along(scale: &Dataset, count: usize) -> Option<Found> {
+pub(super) fn along(scale: &Dataset, count: usize, known: &mut Scales) -> Option<Found> {
     let name = name_of(scale);
     let (centres, first) = name.strip_suffix(AT_FACES).map_or((name.as_str(), 0.0), |centres| (centres, -0.5));
     let (_, attribute, unit) = AXES.into_iter().find(|(axis, ..)| centres == *axis)?;
@@ -33,9 +33,11 @@ pub(super) fn along(scale: &Dataset, count: usize) -> Option<Found> {
     let horizontal = told("DX")?;
     let spacing = attribute.map_or(Some(1.0), |name| if name == "DX" { Some(horizontal) } else { told(name) })?;
     let fits = scale.shape() == [count] && count <= MAX_VALUES;
-    let values = fits.then(|| (0..count).map(|place| (place as f64 + first) * spacing).collect())?;
+    let values = || (0..count).map(|place| (place as f64 + first) * spacing).collect();
     let are_downwards = attribute.is_none().then_some(false);
-    Some(Found::new(Coordinates { name, unit: unit.to_owned(), values, are_downwards }))
+    let made =
+        || Some(Found::new(Coordinates { name: name.clone(), unit: unit.to_owned(), values: values(), are_downwards }));
+    if fits { known.known_or(scale, count, made) } else { None }
 }
 
 /// When steps are along a scale that has no coordinates, and in which unit: by their dates, else by the minutes since the run began.
@@ -43,27 +45,25 @@ pub(super) fn times(scale: &Dataset, steps: usize, known: &mut Scales) -> Option
     if name_of(scale) != "Time" {
         return None;
     }
-    dates(scale, steps).or_else(|| {
-        let found = known.coordinates(&in_root(scale, "XTIME")?, steps)?.coordinates;
-        Some((found.values, found.unit))
-    })
+    let found = dates(scale, steps, known).or_else(|| known.coordinates(&in_root(scale, "XTIME")?, steps));
+    found.map(|found| (found.coordinates.values, found.coordinates.unit))
 }
 
-/// The dates of so many steps as seconds since the first of them, and the unit that says so.
-fn dates(dataset: &Dataset, steps: usize) -> Option<(Arc<[f64]>, String)> {
-    let dates = in_root(dataset, "Times")?;
+/// The dates of so many steps as seconds since the first of them.
+fn dates(scale: &Dataset, steps: usize, known: &mut Scales) -> Option<Found> {
+    let dates = in_root(scale, "Times")?;
     let [count, signs] = *dates.shape().as_slice() else { return None };
-    if count != steps || signs > MOST_SIGNS || !(1..=MOST_DATES).contains(&count) {
+    if count != steps || !(1..=MOST_SIGNS).contains(&signs) || !(1..=MOST_DATES).contains(&count) {
         return None;
     }
-    let signs: Vec<u8> = dates
-        .read_raw::<FixedAscii<1>>()
-        .ok()?
-        .iter()
-        .map(|sign| sign.as_bytes().first().copied().unwrap_or(0))
-        .collect();
-    let texts: Option<Vec<_>> = signs.chunks(signs.len() / count).map(|date| std::str::from_utf8(date).ok()).collect();
-    since_first(&texts?)
+    known.known_or(&dates, count, || {
+        let read = dates.read_raw::<FixedAscii<1>>().ok()?;
+        let signs: Vec<u8> = read.iter().map(|sign| sign.as_bytes().first().copied().unwrap_or(0)).collect();
+        let texts: Option<Vec<_>> =
+            signs.chunks(signs.len() / count).map(|date| std::str::from_utf8(date).ok()).collect();
+        let (values, unit) = since_first(&texts?)?;
+        Some(Found::new(Coordinates { name: "Times".to_owned(), unit, values, are_downwards: None }))
+    })
 }
 
 fn root(dataset: &Dataset) -> Option<Group> {

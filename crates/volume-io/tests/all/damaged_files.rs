@@ -178,6 +178,7 @@ fn damaged_hdf5_files_are_survived() {
         survives(source, 300);
     }
     survives("hdf5/steps.h5:/flat", 200);
+    survives("wrf/wrfout_d01.nc:/T", 300);
 }
 
 #[test]
