@@ -218,7 +218,7 @@ impl fmt::Display for SourceReport {
         let live = if self.live { ", more coming" } else { "" };
         write!(f, "  steps    {first} to {last}{live}")?;
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
-            write!(f, ", times {from} to {to}{}", unit_suffix(&self.time_unit))?;
+            write!(f, ", times {} to {}{}", whole(*from), whole(*to), unit_suffix(&self.time_unit))?;
             let date = |time: &f64| date_words(*time, &self.time_unit, &self.calendar);
             match (date(from), date(to)) {
                 (Some(from), Some(to)) => write!(f, ": {from} to {to}")?,
@@ -281,8 +281,13 @@ fn first_out_of_order(times: &[f64]) -> Option<(usize, f64)> {
 }
 
 /// A number to six significant digits, as people write it.
-fn short(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
+fn short(value: f64) -> String {
+    whole(format!("{value:.5e}").parse().unwrap_or(value))
+}
+
+/// A number with all of its digits; small ones with a power of ten.
+fn whole(value: f64) -> String {
+    if value == 0.0 || value.abs() >= 1e-4 { value.to_string() } else { format!("{value:e}") }
 }
 
 fn unit_suffix(unit: &str) -> String {

@@ -143,7 +143,8 @@ pub(crate) fn remarked(format: String, remarks: &[String]) -> String {
     [&[format], remarks].concat().join("; ")
 }
 
-fn is_same(one: &Grid, other: &Grid) -> bool {
+/// Whether samples of two grids of one size lie in the same places.
+pub(crate) fn is_same(one: &Grid, other: &Grid) -> bool {
     one.unit == other.unit
         && one.centering == other.centering
         // Planes at different heights are shown together.

@@ -17,9 +17,9 @@ pub(crate) fn names_steps(name: &str) -> bool {
 /// The axis of space that such a name means: 0, 1, 2 for x, y, z.
 pub(crate) fn names_space(name: &str) -> Option<usize> {
     match name.to_ascii_lowercase().as_str() {
-        "x" | "lon" | "longitude" => Some(0),
-        "y" | "lat" | "latitude" => Some(1),
-        "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" => Some(2),
+        "x" | "lon" | "longitude" | "west_east" | "west_east_stag" => Some(0),
+        "y" | "lat" | "latitude" | "south_north" | "south_north_stag" => Some(1),
+        "z" | "lev" | "level" | "height" | "altitude" | "alt" | "depth" | "bottom_top" | "bottom_top_stag" => Some(2),
         _ => None,
     }
 }

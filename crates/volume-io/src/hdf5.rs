@@ -11,9 +11,11 @@ mod find;
 mod heap;
 mod home;
 mod library;
+mod openpmd;
 mod order;
 mod scales;
 mod vtkhdf;
+mod wrf;
 
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -56,15 +58,12 @@ struct Field {
 
 /// Opens the dataset, or the group of datasets, at `inside`; with none, what the file holds.
 pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
-    let home = Home::open(place)?;
-    check_beginning(&home)?;
-    let opened = if place.is_confined() {
-        // The library opens by name: this is the name of the very file that was found inside.
-        open_by_name(Path::new(&format!("/proc/self/fd/{}", home.bytes.as_raw_fd())))
-    } else {
-        open_by_name(place.shown())
-    };
-    let file = opened.map_err(|problem| SourceError::format(place.display(), problem))?;
+    let (file, home) = open_file(place)?;
+    if openpmd::is_told(&file)
+        && let Some(source) = openpmd::OpenPmd::of_file(&file, &home, inside)?
+    {
+        return Ok(Box::new(source));
+    }
     let reach = &Reach::of(place);
     let wrong = |problem: String| SourceError::format(place.display(), problem);
     match vtkhdf::root(&file, inside, reach) {
@@ -81,6 +80,29 @@ pub(crate) fn open(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source
             Ok(Box::new(Hdf5::open(&file, "HDF5", &found, axes, home, reach.outside(place))?))
         }
     }
+}
+
+/// Whether `place` names files of one iteration each by a pattern.
+pub(crate) fn is_pattern(place: &Place) -> bool {
+    openpmd::is_pattern(place)
+}
+
+/// Opens what is at `inside` in the files that `place` names by a pattern.
+pub(crate) fn open_pattern(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, SourceError> {
+    Ok(Box::new(openpmd::OpenPmd::of_pattern(place, inside)?))
+}
+
+/// The file at `place`, if the library can be let go on it.
+fn open_file(place: &Place) -> Result<(hdf5_metno::File, Arc<Home>), SourceError> {
+    let home = Home::open(place)?;
+    check_beginning(&home)?;
+    let opened = if place.is_confined() {
+        // The library opens by name: this is the name of the very file that was found inside.
+        open_by_name(Path::new(&format!("/proc/self/fd/{}", home.bytes.as_raw_fd())))
+    } else {
+        open_by_name(place.shown())
+    };
+    Ok((opened.map_err(|problem| SourceError::format(place.display(), problem))?, Arc::new(home)))
 }
 
 /// The file, also while a program writes it for readers (single writer, multiple readers).
@@ -111,7 +133,7 @@ impl Hdf5 {
         kind: &str,
         found: &[Found],
         mut axes: Axes,
-        home: Home,
+        home: Arc<Home>,
         outside: Vec<PathBuf>,
     ) -> Result<Self, SourceError> {
         let place = home.place.clone();

@@ -154,6 +154,9 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
     let name = shape::file_name(path).to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
     let is_named = ends(&HDF5) || ends(&FILES) || ends(&ARCHIVES);
+    if ends(&HDF5) && hdf5::is_pattern(place) {
+        return hdf5::open_pattern(place, inside);
+    }
     if (ends(&HDF5) || (ends(&FILES) && inside.is_none())) && is_missing(place) {
         return Err(not_there(place));
     }

@@ -8,6 +8,7 @@ use visapult_volume::Grid;
 use super::find::Shape;
 use super::order;
 use super::scales::{MOST_AXES, Scales, scales};
+use super::wrf;
 use crate::axes::{self, Axes};
 use crate::roles::Role;
 use crate::shape;
@@ -22,14 +23,20 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape, known: &mut Scales) -> Resu
     let mut axes = Axes::of_size(shape.size);
     let attached = scales(dataset).unwrap_or_default();
     let scale = |role| attached.get(shape.place(role)?)?.as_ref();
-    let told = std::array::from_fn(|axis| known.coordinates(scale(Role::Space(axis))?, shape.size[axis]));
+    let told = std::array::from_fn(|axis| {
+        let (scale, count) = (scale(Role::Space(axis))?, shape.size[axis]);
+        known.coordinates(scale, count).or_else(|| wrf::along(scale, count, known))
+    });
     let trial = axes.place(&told);
     let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);
-    if let Some(scale) = scale(Role::Step)
-        && let Some(times) = known.coordinates(scale, steps)
-    {
-        (axes.times, axes.time_unit) = (times.coordinates.values, times.coordinates.unit);
-        axes.calendar = text(scale, "calendar").unwrap_or_default();
+    if let Some(scale) = scale(Role::Step) {
+        let own = known.coordinates(scale, steps).map(|found| (found, text(scale, "calendar")));
+        if let Some((found, calendar)) = own {
+            (axes.times, axes.time_unit) = (found.coordinates.values, found.coordinates.unit);
+            axes.calendar = calendar.unwrap_or_default();
+        } else if let Some((times, unit)) = wrf::times(scale, steps, known) {
+            (axes.times, axes.time_unit) = (times, unit);
+        }
     }
     if ["element_size_um", "spacing"].iter().any(|name| numbers::<3>(dataset, name).is_some()) {
         axes.grid = Grid::of_size(shape.size);
@@ -99,8 +106,12 @@ pub(super) fn is_whole(location: &Location, name: &str) -> bool {
 
 pub(super) fn values(location: &Location, name: &str) -> Option<Vec<f64>> {
     let attribute = location.attr(name).ok()?;
-    let kind = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
-    let numeric = matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_));
+    let dtype = attribute.dtype().ok()?;
+    let numeric = match dtype.to_descriptor() {
+        Ok(kind) => matches!(kind, TypeDescriptor::Integer(_) | TypeDescriptor::Unsigned(_) | TypeDescriptor::Float(_)),
+        // Such as C's `long double`.
+        Err(_) => dtype.conv_to::<f64>().is_some(),
+    };
     (numeric && attribute.size() <= MAX_VALUES).then(|| attribute.read_raw::<f64>().ok())?
 }
 

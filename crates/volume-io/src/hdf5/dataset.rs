@@ -34,6 +34,11 @@ pub(super) enum Stored {
 impl Stored {
     /// `home` is the file that the dataset itself is in.
     pub(super) fn new(home: &Home, found: &Found) -> Result<Self, SourceError> {
+        Self::times(home, found, 1.0)
+    }
+
+    /// The same, of values that are so many times as large.
+    pub(super) fn times(home: &Home, found: &Found, factor: f64) -> Result<Self, SourceError> {
         let Home { place, bytes, length, decoded, .. } = home;
         let dataset = &found.dataset;
         let refuse = |e: hdf5_metno::Error| {
@@ -41,7 +46,8 @@ impl Stored {
         };
         let dtype = dataset.dtype().map_err(refuse)?;
         let kind = dtype.to_descriptor().map_err(refuse)?;
-        let encoding = encoding_as(dataset, &dtype, &kind);
+        let told = encoding_as(dataset, &dtype, &kind);
+        let encoding = Encoding { slope: told.slope * factor, intercept: told.intercept * factor, ..told };
         let native =
             Datatype::from_descriptor(&kind).is_ok_and(|native| native == dtype) && kind != TypeDescriptor::Boolean;
         // Offsets that the library tells do not all count a user block.

@@ -44,15 +44,20 @@ impl Shape {
     fn of(dataset: &Dataset) -> Result<Self, String> {
         let dims: Vec<u64> = dataset.shape().into_iter().map(|n| n as u64).collect();
         shape::check(&dims)?;
-        let mut found = Self { steps: 1, size: [1; 3], roles: order::roles_of(dataset, &dims)? };
-        for (role, &length) in found.roles.iter().zip(&dims) {
+        Ok(Self::with(order::roles_of(dataset, &dims)?, &dims))
+    }
+
+    /// Of values with such axes.
+    pub(super) fn with(roles: Vec<Role>, dims: &[u64]) -> Self {
+        let mut found = Self { steps: 1, size: [1; 3], roles };
+        for (role, &length) in found.roles.iter().zip(dims) {
             match *role {
                 Role::Space(axis) => found.size[axis] = usize::try_from(length).unwrap_or(usize::MAX),
                 Role::Single => {}
                 _ => found.steps = length,
             }
         }
-        Ok(found)
+        found
     }
 
     /// Of values in the order of steps, where there are some, z, y, x.
@@ -320,11 +325,12 @@ fn last_part(path: &str) -> String {
 }
 
 /// What there is instead of a field that is not: one nearly called so, or some of them.
-fn instead(wanted: &str, names: &[&str]) -> String {
+pub(super) fn instead<T: AsRef<str>>(wanted: &str, names: &[T]) -> String {
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
     if let Some(near) = nearest(wanted, names.iter().copied()) {
         return format!("; did you mean '{near}'?");
     }
-    match names {
+    match names.as_slice() {
         [] => "; it holds no field".to_owned(),
         _ if names.len() > MAX_LISTED => {
             format!(
@@ -337,7 +343,12 @@ fn instead(wanted: &str, names: &[&str]) -> String {
     }
 }
 
-/// Where a link of a group leads, as it was written.
+/// Whether a name in a group is a hard link: what others lead to may be in another file.
+pub(super) fn is_hard(group: &Group, name: &str) -> bool {
+    group.link_exists(name) && target_of(group, name, LinkType::Soft).is_none()
+}
+
+/// Where a link of a group leads, as it was written; hard links lead to no name.
 #[expect(unsafe_code, reason = "no safe wrapper of this call")]
 fn target_of(group: &Group, name: &str, kind: LinkType) -> Option<String> {
     let called = std::ffi::CString::new(name).ok()?;

@@ -44,8 +44,8 @@ impl Home {
 }
 
 impl Homes {
-    pub(super) fn new(file: &hdf5_metno::File, home: Home) -> Self {
-        Self { known: vec![(file.filename(), Arc::new(home))] }
+    pub(super) fn new(file: &hdf5_metno::File, home: Arc<Home>) -> Self {
+        Self { known: vec![(file.filename(), home)] }
     }
 
     /// The file that was opened.

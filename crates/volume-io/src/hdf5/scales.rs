@@ -28,12 +28,22 @@ impl Scales {
     pub(super) fn coordinates(&mut self, scale: &Dataset, count: usize) -> Option<Found> {
         let is_number = text(scale, "NAME").is_none_or(|name| !name.starts_with(NO_COORDINATES));
         let fits = is_number && is_in_file(scale) && scale.shape() == [count] && (1..=MAX_VALUES).contains(&count);
-        let object = identity(&scale.loc_info().ok().filter(|_| fits)?);
+        if fits { self.known_or(scale, count, || read(scale)) } else { None }
+    }
+
+    /// So many that are known of an object, else those that are made of it.
+    pub(super) fn known_or(
+        &mut self,
+        object: &Dataset,
+        count: usize,
+        make: impl FnOnce() -> Option<Found>,
+    ) -> Option<Found> {
+        let object = identity(&object.loc_info().ok()?);
         if let Some((_, found)) = self.known.iter().find(|(known, _)| *known == object) {
             return found.clone();
         }
         self.kept = Some(self.kept + count).filter(|kept| *kept <= MOST_KEPT)?;
-        let found = read(scale);
+        let found = make();
         self.known.push((object, found.clone()));
         found
     }

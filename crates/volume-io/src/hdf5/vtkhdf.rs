@@ -11,6 +11,7 @@ mod steps;
 mod values;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hdf5_metno::{File, Group};
 use visapult_volume::StepSpan;
@@ -104,7 +105,7 @@ pub(super) fn kind_of_image(root: &Group) -> &'static str {
 
 impl Overlapping {
     /// Opens `root`, a group of `file`, which lies at `home`.
-    pub(super) fn open(file: &File, root: &Group, home: Home, reach: &Reach) -> Result<Self, SourceError> {
+    pub(super) fn open(file: &File, root: &Group, home: Arc<Home>, reach: &Reach) -> Result<Self, SourceError> {
         let place = home.place.clone();
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let contents = Contents { file, root, reach, length: home.length };

@@ -178,6 +178,7 @@ fn damaged_hdf5_files_are_survived() {
         survives(source, 300);
     }
     survives("hdf5/steps.h5:/flat", 200);
+    survives("wrf/wrfout_d01.nc:/T", 300);
 }
 
 #[test]
@@ -186,6 +187,13 @@ fn damaged_vtkhdf_files_are_survived() {
         ["hdf5/amr.h5", "hdf5/amr_packed.vtkhdf", "hdf5/amr_swapped.vtkhdf", "hdf5/image.vtkhdf", "hdf5/image_cells.h5"]
     {
         survives(source, 500);
+    }
+}
+
+#[test]
+fn damaged_openpmd_files_are_survived() {
+    for source in ["openpmd/groups.h5", "openpmd/orders.h5", "openpmd/planes.h5", "openpmd/uneven.h5:/a"] {
+        survives(source, 400);
     }
 }
 

@@ -1,0 +1,231 @@
+//! The iterations of openPMD: groups of one file, or of several that are named by a pattern.
+//!
+//! Layout: openPMD standard 1.1.0, "Hierarchy of the data file", "Iterations and Time Series".
+//! Invariant: of several files those alone are open of which something is being read.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hdf5_metno::{File, Group, LinkType};
+
+use super::mesh::{Object, names};
+use super::pattern::Pattern;
+use crate::SourceError;
+use crate::coordinates::cut;
+use crate::hdf5::attributes::{number, text};
+use crate::hdf5::find::{instead, links};
+use crate::hdf5::home::Home;
+use crate::hdf5::open_file;
+use crate::place::Place;
+use crate::{outside, shape};
+
+/// Where iterations are if a file does not say so.
+const USUAL_BASE: &str = "/data/%T/";
+/// Iterations of a source.
+const MOST_ITERATIONS: usize = 100_000;
+
+/// One file, or those of a pattern.
+pub(super) enum Series {
+    One(Arc<Opened>),
+    /// In the order of the numbers in their names.
+    Files(Vec<Place>),
+}
+
+/// An open file.
+pub(super) struct Opened {
+    pub(super) file: File,
+    pub(super) home: Arc<Home>,
+}
+
+/// A step.
+pub(super) struct Iteration {
+    pub(super) number: u64,
+    /// Its group.
+    path: String,
+    /// Which file of several it is in.
+    file: usize,
+}
+
+/// Where a file has its iterations, and in them its meshes.
+#[derive(Clone)]
+pub(super) struct Base {
+    /// The group that iterations are in.
+    group: String,
+    /// Their names; `None` where the group is the only one itself.
+    names: Option<Pattern>,
+    meshes: Option<String>,
+}
+
+/// What is there at one time.
+pub(super) struct Moment {
+    /// The group of meshes and its path.
+    pub(super) meshes: Option<Group>,
+    pub(super) path: String,
+    /// In seconds; NaN where that is not told.
+    pub(super) time: f64,
+}
+
+impl Opened {
+    pub(super) fn at(place: &Place) -> Result<Self, SourceError> {
+        let (file, home) = open_file(place)?;
+        Ok(Self { file, home })
+    }
+}
+
+impl Series {
+    /// The files that `place` names by a pattern.
+    pub(super) fn of_pattern(place: &Place) -> Result<Self, SourceError> {
+        let name = shape::file_name(place.shown());
+        let wrong = |problem: &str| SourceError::format(place.display(), problem);
+        let pattern = Pattern::of(&name).ok_or_else(|| wrong("it names no file: put %T where the numbers are"))?;
+        let beside = place.beside("").names().map_err(|cause| SourceError::io(place.display(), cause))?;
+        let mut found: Vec<_> = beside.iter().filter_map(|name| Some((pattern.number(name)?, name))).collect();
+        if found.is_empty() {
+            return Err(wrong(
+                "no file has such a name with a number for %T (%06T: of six digits, with zeros in front)",
+            ));
+        }
+        if found.len() > MOST_ITERATIONS {
+            return Err(wrong(&format!(
+                "there are {} files of such names, of which no more than {MOST_ITERATIONS} are read: name one",
+                found.len()
+            )));
+        }
+        found.sort();
+        Ok(Self::Files(found.into_iter().map(|(_, name)| place.beside(name)).collect()))
+    }
+
+    /// How many files there are.
+    pub(super) const fn files(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Files(places) => places.len(),
+        }
+    }
+
+    /// One of them.
+    pub(super) fn open(&self, file: usize) -> Result<Arc<Opened>, SourceError> {
+        match self {
+            Self::One(opened) => Ok(Arc::clone(opened)),
+            Self::Files(places) => Opened::at(&places[file]).map(Arc::new),
+        }
+    }
+
+    /// Files that lie neither beside `place` nor below its folder, although their names do.
+    pub(super) fn outside(&self, place: &Place) -> Vec<PathBuf> {
+        let Self::Files(places) = self else { return Vec::new() };
+        let real: Vec<_> = places.iter().filter_map(|file| file.shown().canonicalize().ok()).collect();
+        outside::of(place.shown(), &real)
+    }
+
+    /// What names all of a series of which `place` is one file.
+    pub(super) fn hint(&self, place: &Place) -> Option<String> {
+        let Self::One(opened) = self else { return None };
+        let format = text(&opened.file, "iterationFormat")
+            .filter(|_| text(&opened.file, "iterationEncoding").is_some_and(|encoding| encoding == "fileBased"))?;
+        let name = shape::file_name(place.shown());
+        let ending = name.rsplit_once('.').map(|(_, ending)| format!(".{ending}")).unwrap_or_default();
+        let named = if format.ends_with(&ending) { format } else { format + &ending };
+        Pattern::of(&named).filter(|pattern| pattern.number(&name).is_some())?;
+        Some(format!("one file of a series: '{}' names all", cut(&named)))
+    }
+
+    /// That nothing is at a path in the first file, and what is; `None` where something is, which is no mesh.
+    pub(super) fn missing(&self, inside: &str) -> Option<String> {
+        let opened = self.open(0).ok()?;
+        let base = Base::of(&opened.file);
+        let iterations = base.iterations(&opened, 0).unwrap_or_default();
+        let numbers = || iterations.iter().map(|iteration| iteration.number.to_string()).collect::<Vec<_>>();
+        let there = match base.wanted(inside)? {
+            (Some(number), name)
+                if !iterations.iter().any(|iteration| iteration.number == number) || name.is_empty() =>
+            {
+                return Some(format!(
+                    "there is no iteration {number} with meshes in it{}",
+                    instead(&number.to_string(), &numbers())
+                ));
+            }
+            _ if Object::may_be_at(&opened.file, inside) => return None,
+            _ => {
+                let first = base.moment(&opened.file, iterations.first()?).ok()?;
+                names(&first.meshes?, "").ok()?
+            }
+        };
+        Some(format!("there is no mesh '{}' in it{}", cut(inside), instead(inside, &there)))
+    }
+
+    /// The file that an iteration is in.
+    pub(super) fn open_at(&self, iteration: &Iteration) -> Result<Arc<Opened>, SourceError> {
+        self.open(iteration.file)
+    }
+}
+
+impl Base {
+    pub(super) fn of(file: &File) -> Self {
+        let base = text(file, "basePath").unwrap_or_else(|| USUAL_BASE.to_owned());
+        let base = base.trim_matches('/');
+        let (group, last) = base.rsplit_once('/').unwrap_or(("", base));
+        let is_one = text(file, "iterationEncoding").is_some_and(|encoding| encoding == "variableBased");
+        let pattern = Pattern::of(last);
+        let group = if pattern.is_some() { group } else { base };
+        let names = pattern.filter(|_| !is_one);
+        let meshes = text(file, "meshesPath").map(|path| path.trim_matches('/').to_owned());
+        Self { group: group.to_owned(), names, meshes }
+    }
+
+    /// The iterations of a file, the first one first.
+    pub(super) fn iterations(&self, opened: &Opened, file: usize) -> Result<Vec<Iteration>, String> {
+        let missing = || format!("it has no group '/{}', where iterations are: write it again", self.group);
+        let group = Object::group_at(&opened.file, &self.group).ok_or_else(missing)?;
+        let Some(names) = &self.names else {
+            let number = number(&group, "snapshot").unwrap_or_default() as u64;
+            return Ok(vec![Iteration { number, path: self.group.clone(), file }]);
+        };
+        let hard = links(&group)?.into_iter().filter(|(_, link)| link.link_type == LinkType::Hard);
+        let mut found: Vec<_> = hard.filter_map(|(name, _)| Some((names.number(&name)?, name))).collect();
+        if found.len() > MOST_ITERATIONS {
+            let count = found.len();
+            return Err(format!(
+                "it has {count} iterations, of which no more than {MOST_ITERATIONS} are read: add ':/{}' and the number of one",
+                self.group
+            ));
+        }
+        found.sort();
+        Ok(found
+            .into_iter()
+            .map(|(number, name)| Iteration { number, path: format!("{}/{name}", self.group), file })
+            .collect())
+    }
+
+    /// What a path in the file means: an iteration, if it names one, and the meshes of such a name. `None` where it leads elsewhere.
+    pub(super) fn wanted(&self, inside: &str) -> Option<(Option<u64>, String)> {
+        let inside = inside.trim_matches('/');
+        if inside.is_empty() {
+            return Some((None, String::new()));
+        }
+        let below = |path: &str, group: &str| match path.strip_prefix(group)? {
+            "" => Some(String::new()),
+            rest => rest.strip_prefix('/').map(str::to_owned),
+        };
+        let in_meshes = |path: &str| self.meshes.as_ref().and_then(|meshes| below(path, meshes));
+        if let (Some(rest), Some(names)) = (below(inside, &self.group), &self.names) {
+            let (name, rest) = rest.split_once('/').unwrap_or((&rest, ""));
+            let meant = if rest.is_empty() { Some(String::new()) } else { in_meshes(rest) };
+            return Some((Some(names.number(name)?), meant?));
+        }
+        Some((None, in_meshes(inside).unwrap_or_else(|| inside.to_owned())))
+    }
+
+    /// What there is in an iteration.
+    pub(super) fn moment(&self, file: &File, iteration: &Iteration) -> Result<Moment, String> {
+        let group = Object::group_at(file, &iteration.path);
+        let group = group.ok_or_else(|| format!("its group '/{}' cannot be opened: copy it again", iteration.path))?;
+        let seconds = number(&group, "timeUnitSI").unwrap_or(1.0);
+        let meshes = self.meshes.as_ref().filter(|path| !path.is_empty());
+        Ok(Moment {
+            time: number(&group, "time").map_or(f64::NAN, |time| time * seconds),
+            meshes: meshes.and_then(|path| Object::group_at(&group, path)),
+            path: format!("{}/{}", iteration.path, self.meshes.as_deref().unwrap_or_default()),
+        })
+    }
+}

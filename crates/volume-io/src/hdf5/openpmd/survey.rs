@@ -1,0 +1,104 @@
+//! What iterations have in common: which meshes are fields, where they are, and which iterations are steps.
+
+use std::sync::Arc;
+
+use super::left_out::LeftOut;
+use super::mesh::{Component, component};
+use super::series::{Base, Iteration, Moment};
+use crate::axes::{Axes, is_same};
+use crate::choice::{Choice, Refusal};
+use crate::coordinates::cut;
+
+/// Arrays that are looked at when a source is opened; those of later iterations are when they are read.
+pub(super) const MOST_LOOKED_AT: usize = 20_000;
+
+/// The steps and fields of a source.
+pub(super) struct Survey {
+    pub(super) base: Base,
+    pub(super) iterations: Vec<Iteration>,
+    /// The fields, as the first iteration has them.
+    pub(super) first: Vec<Component>,
+    pub(super) axes: Axes,
+    times: Vec<f64>,
+    looked_at: usize,
+    /// The first iteration whose grid lies elsewhere.
+    moved: Option<u64>,
+}
+
+impl Survey {
+    /// With the first iteration and its fields, of which there is one at least.
+    pub(super) fn begin(base: Base, iteration: Iteration, first: Vec<Component>, time: f64) -> Self {
+        let axes = Axes::of_size(first[0].shape.size);
+        let looked_at = first.len();
+        Self { base, iterations: vec![iteration], first, axes, times: vec![time], looked_at, moved: None }
+    }
+
+    /// Takes an iteration for a step, if all fields are in it.
+    pub(super) fn add(&mut self, iteration: Iteration, moment: &Moment, left_out: &mut LeftOut) {
+        if self.looked_at < MOST_LOOKED_AT {
+            match self.check(moment) {
+                Ok(true) => {}
+                Ok(false) => self.moved = self.moved.or(Some(iteration.number)),
+                Err(problem) => return left_out.add(format!("iteration {} ({problem})", iteration.number)),
+            }
+        }
+        self.iterations.push(iteration);
+        self.times.push(moment.time);
+    }
+
+    /// Whether all fields lie where they did in the first iteration.
+    fn check(&mut self, moment: &Moment) -> Result<bool, String> {
+        let meshes = moment.meshes.as_ref().ok_or("it has no meshes")?;
+        let mut is_there = true;
+        for first in &self.first {
+            self.looked_at += 1;
+            let now = component(meshes, &first.name).map_err(|problem| format!("{}: {problem}", cut(&first.name)))?;
+            if now.shape != first.shape {
+                return Err(format!("{} has another shape", cut(&first.name)));
+            }
+            is_there &= is_same(&now.nodes, &first.nodes) && now.position == first.position;
+        }
+        Ok(is_there)
+    }
+
+    /// Refuses fields of several sizes.
+    pub(super) fn check_sizes(&self) -> Result<(), Refusal> {
+        if self.first.iter().all(|field| field.shape.size == self.first[0].shape.size) {
+            return Ok(());
+        }
+        let steps = self.iterations.len() as u64;
+        let fields = self.first.iter().map(|field| (field.shape.size, steps, field.name.clone()));
+        Err(Refusal::Choice(Choice::of(":/", fields)))
+    }
+
+    /// Where and when the fields are, and what is remarked of that.
+    pub(super) fn settle(&mut self) -> Result<(), String> {
+        let is_staggered = self.first.iter().any(|field| field.position != self.first[0].position);
+        let is_timed = self.times.iter().any(|time| !time.is_nan());
+        let times: Arc<[f64]> = if is_timed { self.times.as_slice().into() } else { Arc::default() };
+        let axes = |field: &Component| {
+            let grid = if is_staggered { field.nodes.clone() } else { field.placed() };
+            let (times, time_unit) = (Arc::clone(&times), "s".to_owned());
+            (field.name.clone(), Axes { grid, times, time_unit, ..Axes::of_size(field.shape.size) })
+        };
+        let fields: Vec<_> = self.first.iter().map(axes).collect();
+        self.axes = Axes::of_all(&fields)
+            .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))?;
+        let remarks = &mut self.axes.remarks;
+        for remark in self.first.iter().flat_map(|field| &field.remarks) {
+            if !remarks.contains(remark) {
+                remarks.push(remark.clone());
+            }
+        }
+        if is_staggered {
+            remarks.push("fields lie staggered within cells: all are shown where the nodes of the grid are (add ':/' and a field's name to see it alone, in its place)".to_owned());
+        }
+        if let Some(moved) = self.moved {
+            let first = self.iterations[0].number;
+            remarks.push(format!(
+                "from iteration {moved} on the grid lies elsewhere: all are shown where iteration {first} is"
+            ));
+        }
+        Ok(())
+    }
+}
