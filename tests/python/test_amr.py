@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -114,6 +115,22 @@ def test_any_way_to_store_the_arrays_gives_one_picture(
     np.testing.assert_array_equal(image_of(stored, tmp_path), image_of(amr, tmp_path))
 
 
+@pytest.mark.parametrize("options", [{}, {"chunks": (1000, 2), "compression": "gzip"}, {"chunks": (999, 3), "fletcher32": True}])
+def test_components_of_vectors_are_fields(options: dict[str, Any], amr: Path, values: list[np.ndarray], tmp_path: Path) -> None:
+    stored = write(tmp_path / "vectors.vtkhdf", LEVELS, values)
+    with h5py.File(stored, "r+") as file:
+        for level in range(len(LEVELS)):
+            cells = file[f"VTKHDF/Level{level}/CellData"]
+            u = cells["u"][:]
+            cells.create_dataset("flow", data=np.stack([u * 2, u, u * -2], axis=-1), **options)
+    told = json.loads(run("info", "--json", stored).stdout)
+    assert [field["name"] for field in told["fields"]] == ["flow/x", "flow/y", "flow/z", "u"]
+    assert told["magnitudes"] == ["|flow|"]
+    np.testing.assert_array_equal(image_of(stored, tmp_path, "--field", "flow/y"), image_of(amr, tmp_path))
+    lengths = write(tmp_path / "lengths.vtkhdf", LEVELS, [np.abs(of_level) * 3 for of_level in values])
+    assert psnr(image_of(stored, tmp_path, "--field", "|flow|", "--sample-step", 0.5), image_of(lengths, tmp_path, "--sample-step", 0.5)) > 30
+
+
 @pytest.mark.parametrize("proxy", PROXIES)
 def test_every_proxy_is_that_of_one_grid_and_close_to_the_exact_image(
     proxy: str, amr: Path, one_grid: Path, tmp_path: Path
@@ -169,7 +186,7 @@ def with_components(root: h5py.Group) -> None:
     for level in ("Level0", "Level1", "Level2"):
         cells = root[level]["CellData/u"].shape[0]
         del root[level]["CellData/u"]
-        root[level]["CellData/flow"] = np.zeros((cells, 3))
+        root[level]["CellData/flow"] = np.zeros((cells, 12))
 
 
 def replaced(path: str, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[h5py.Group], None]:
@@ -188,7 +205,7 @@ def moved(rows: np.ndarray) -> np.ndarray:
 
 REFUSED: dict[str, tuple[Callable[[h5py.Group], None], list[str]]] = {
     "points": (with_only_points, ["PointData belong to points", "there are u"]),
-    "components": (with_components, ["one number for each cell", "flow (3 components)"]),
+    "components": (with_components, ["one number for each cell", "flow (12 components)"]),
     "short": (replaced("Level1/CellData/u", lambda u: u[:-1]), ["VTKHDF/Level1/CellData/u", "values for", "cells of its boxes"]),
     "long": (replaced("Level2/CellData/u", lambda u: np.append(u, 0)), ["VTKHDF/Level2/CellData/u", "cells of its boxes"]),
     "ratio": (lambda root: root["Level1"].attrs.modify("Spacing", [0.04] * 3), ["levels 0 and 1", "whole numbers"]),

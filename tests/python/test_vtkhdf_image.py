@@ -106,20 +106,49 @@ def test_steps_are_those_that_vtk_reads(shared: tuple[Path, str], tmp_path: Path
         np.testing.assert_array_equal(copied["u"][step], of_vtk.reshape(POINTS))
 
 
-def test_points_and_cells_are_shown_each_where_they_are_and_vectors_are_named(tmp_path: Path) -> None:
+def test_points_and_cells_are_shown_each_where_they_are_and_what_is_left_out_is_named(tmp_path: Path) -> None:
     cells = [n - 1 for n in POINTS]
-    arrays = {"PointData/u": random(*POINTS), "PointData/v": random(*POINTS, 3), "CellData/c": random(*cells), "CellData/d": random(*cells)}
+    arrays = {"PointData/u": random(*POINTS), "PointData/v": random(*POINTS, 12), "CellData/c": random(*cells), "CellData/d": random(*cells)}
     path = write(tmp_path / "both.vtkhdf", arrays)
     seen = told(path)
     assert [field["name"] for field in seen["fields"]] == ["u"]
-    assert "not read: CellData (add ':/VTKHDF/CellData' to the file's name), v (3 components)" in seen["format"]
+    assert "not read: CellData (add ':/VTKHDF/CellData' to the file's name), v (12 components)" in seen["format"]
     for inside, names, size in (("CellData", ["c", "d"], cells), ("CellData/d", ["d"], cells), ("PointData/u", ["u"], list(POINTS))):
         seen = told(f"{path}:/VTKHDF/{inside}")
         assert [field["name"] for field in seen["fields"]] == names
         [grid] = seen["levels"]
         assert (grid["size"], grid["spacing"]) == (size[::-1], list(SPACING))
     refused = run("info", f"{path}:/VTKHDF/PointData/v", check=False).stderr
-    assert_one_clear_line(refused, "VTKHDF/PointData/v", "7 x 6 x 4 points", "3 components")
+    assert_one_clear_line(refused, "VTKHDF/PointData/v", "7 x 6 x 4 points", "12 components")
+
+
+STORED: dict[str, dict[str, Any]] = {
+    "in one run": {},
+    "in chunks": {"chunks": (1, 2, 3, 4, 3), "compression": "gzip", "shuffle": True},
+    "in chunks of several steps": {"chunks": (2, 2, 3, 4, 3), "compression": "gzip"},
+    "in chunks of two components": {"chunks": (1, 2, 3, 4, 2), "compression": "gzip"},
+    "with checksums": {"chunks": (2, 2, 3, 4, 3), "fletcher32": True},
+    "in the other byte order": {"dtype": ">f4"},
+}
+
+
+@pytest.mark.parametrize("how", STORED)
+def test_components_of_vectors_are_those_that_vtk_reads(how: str, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    path = write(folder / "flow.vtkhdf", {"PointData/u": random(3, *POINTS)}, [0.5, 1.5, 4.0])
+    with h5py.File(path, "r+") as file:
+        file["VTKHDF/PointData"].create_dataset("flow", data=random(3, *POINTS, 3), **STORED[how])
+    seen = told(path)
+    assert [field["name"] for field in seen["fields"]] == ["flow/x", "flow/y", "flow/z", "u"]
+    assert (seen["magnitudes"], seen["steps"]) == (["|flow|"], [0, 2])
+    copied = part(f"{url}/flow.vtkhdf", tmp_path / "copy.zarr", "--level", 0)
+    for step in range(3):
+        of_vtk = vtk_to_numpy(read_by_vtk(path, step).GetPointData().GetArray("flow")).reshape(*POINTS, 3)
+        for component, letter in enumerate("xyz"):
+            np.testing.assert_array_equal(copied[f"flow.{letter}"][step], of_vtk[..., component])
+    assert [field["name"] for field in told(f"{path}:/VTKHDF/PointData/flow")["fields"]] == ["flow/x", "flow/y", "flow/z"]
+    # The names of a copy have no slashes, and are a vector's still.
+    assert told(tmp_path / "copy.zarr")["magnitudes"] == ["|flow|"]
 
 
 def test_axes_that_run_backwards_are_turned_and_others_are_told(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lru::LruCache;
-use visapult_volume::StepIndex;
 
 use crate::flat::Layout;
 use crate::memory::free_bytes;
@@ -129,12 +128,12 @@ pub(crate) fn together(shelf: Option<&Shelf>, steps: u64) -> Together {
     shelf.map_or_else(none_kept, Shelf::together)
 }
 
-/// The values of a step in a box of `size` samples from `first` on, out of a decoded chunk that lies so.
+/// The values in a box of `size` samples from `first` on, out of a decoded chunk that lies so, of the step and channel that begin at `start`.
 pub(crate) fn cut_out(
     encoding: &Encoding,
     chunk: &[u8],
     layout: &Layout,
-    step: StepIndex,
+    start: u64,
     first: [usize; 3],
     [nx, ny, _]: [usize; 3],
     out: &mut [f32],
@@ -142,7 +141,7 @@ pub(crate) fn cut_out(
     let (width, apart) = (encoding.bytes(), layout.strides[0] as usize);
     let mut bytes = vec![0; if apart == 1 { 0 } else { nx * width }];
     for (row, out) in out.chunks_exact_mut(nx).enumerate() {
-        let at = layout.place(step, [first[0], first[1] + row % ny, first[2] + row / ny]) as usize;
+        let at = (start + layout.place([first[0], first[1] + row % ny, first[2] + row / ny])) as usize;
         if apart == 1 {
             encoding.decode(&chunk[at * width..(at + nx) * width], out);
             continue;
@@ -214,16 +213,18 @@ mod tests {
     }
 
     #[test]
-    fn a_box_of_a_step_is_cut_out_of_any_order_and_width() {
+    fn a_box_of_a_step_and_channel_is_cut_out_of_any_order_and_width() {
         let (size, steps) = ([3, 4, 5], 2);
-        let x_first = [Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)];
-        let orders = [x_first, [Role::Space(0), Role::Space(1), Role::Space(2), Role::Step]];
+        let space = [Role::Space(2), Role::Space(1), Role::Space(0)];
+        let x_first = [&[Role::Step, Role::Channel][..], &space].concat();
+        let channels_first = [&[Role::Step][..], &space, &[Role::Channel]].concat();
+        let orders = [x_first.clone(), channels_first, x_first.into_iter().rev().collect()];
         for (scalar, roles) in [ScalarType::U8, ScalarType::I16, ScalarType::F32, ScalarType::F64]
             .into_iter()
             .flat_map(|scalar| orders.iter().map(move |roles| (scalar, roles)))
         {
-            let layout = Layout::in_order(size, steps, roles).unwrap();
-            let values = 0..120_u8;
+            let layout = Layout::in_order(size, steps, 2, roles).unwrap();
+            let values = 0..240_u8;
             let chunk: Vec<u8> = match scalar {
                 ScalarType::U8 => values.collect(),
                 ScalarType::I16 => values.flat_map(|value| i16::from(value).to_ne_bytes()).collect(),
@@ -232,8 +233,9 @@ mod tests {
             };
             let mut out = [0.0; 12];
             let encoding = Encoding::plain(scalar, ByteOrder::NATIVE);
-            cut_out(&encoding, &chunk, &layout, 1, [1, 2, 0], [2, 2, 3], &mut out);
-            let wanted = (0..12).map(|i| layout.place(1, [1 + i % 2, 2 + i / 2 % 2, i / 4]) as f32);
+            let start = layout.start(1, 1);
+            cut_out(&encoding, &chunk, &layout, start, [1, 2, 0], [2, 2, 3], &mut out);
+            let wanted = (0..12).map(|i| (start + layout.place([1 + i % 2, 2 + i / 2 % 2, i / 4])) as f32);
             assert!(out.into_iter().eq(wanted), "{scalar:?}, {roles:?}");
         }
     }

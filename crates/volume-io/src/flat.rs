@@ -34,28 +34,33 @@ pub(crate) struct Layout {
     pub(crate) steps: u64,
     /// Distance between neighbouring steps.
     pub(crate) step_stride: u64,
+    /// Number of values for each sample of a step.
+    pub(crate) channels: u64,
+    /// Distance between neighbours of them.
+    pub(crate) channel_stride: u64,
 }
 
 impl Layout {
     /// x fastest, then y, z, steps. `None` where the number of values overflows.
     pub(crate) fn x_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
-        Self::in_order(size, steps, &[Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)])
+        Self::in_order(size, steps, 1, &[Role::Step, Role::Space(2), Role::Space(1), Role::Space(0)])
     }
 
     /// Steps fastest, then z, y, x. `None` where the number of values overflows.
     pub(crate) fn steps_fastest(size: [usize; 3], steps: u64) -> Option<Self> {
-        Self::in_order(size, steps, &[Role::Space(0), Role::Space(1), Role::Space(2), Role::Step])
+        Self::in_order(size, steps, 1, &[Role::Space(0), Role::Space(1), Role::Space(2), Role::Step])
     }
 
     /// Of an array with such axes, the last of them fastest; those that it lacks have one sample. `None` where the number of values overflows.
-    pub(crate) fn in_order(size: [usize; 3], steps: u64, roles: &[Role]) -> Option<Self> {
-        let mut layout = Self { size, strides: [0; 3], steps, step_stride: 0 };
+    pub(crate) fn in_order(size: [usize; 3], steps: u64, channels: u64, roles: &[Role]) -> Option<Self> {
+        let mut layout = Self { size, strides: [0; 3], steps, step_stride: 0, channels, channel_stride: 0 };
         let mut values = 1_u64;
         for role in roles.iter().rev() {
             let (stride, length) = match *role {
                 Role::Space(axis) => (&mut layout.strides[axis], size[axis] as u64),
                 Role::Single => continue,
-                Role::Step | Role::Channel => (&mut layout.step_stride, steps),
+                Role::Step => (&mut layout.step_stride, steps),
+                Role::Channel => (&mut layout.channel_stride, channels),
             };
             *stride = values;
             values = values.checked_mul(length)?;
@@ -63,9 +68,14 @@ impl Layout {
         Some(layout)
     }
 
-    /// Where a sample is, in values from the first.
-    pub(crate) fn place(&self, step: StepIndex, at: [usize; 3]) -> u64 {
-        (0..3).map(|axis| at[axis] as u64 * self.strides[axis]).sum::<u64>() + step * self.step_stride
+    /// Where the first sample of a step and channel is, in values from the first of all.
+    pub(crate) fn start(&self, step: StepIndex, channel: u64) -> u64 {
+        step * self.step_stride + channel * self.channel_stride
+    }
+
+    /// Where a sample is, in values from the first of its step and channel.
+    pub(crate) fn place(&self, at: [usize; 3]) -> u64 {
+        (0..3).map(|axis| at[axis] as u64 * self.strides[axis]).sum()
     }
 
     /// The axes of space, those first along which samples are nearest to each other.
@@ -85,7 +95,8 @@ impl Layout {
 
     /// Number of values in all steps.
     pub(crate) fn values(&self) -> u64 {
-        self.size.iter().fold(self.steps, |n, &edge| n.saturating_mul(edge as u64))
+        let of_sample = self.steps.saturating_mul(self.channels);
+        self.size.iter().fold(of_sample, |n, &edge| n.saturating_mul(edge as u64))
     }
 }
 
@@ -136,7 +147,7 @@ impl<B: BytesAt> Source for FlatSource<B> {
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
         let bounds = self.reversed.in_source(&request.bounds, self.info.grid().size);
-        self.witness.during(|| self.array.read(request.step, &bounds, out))?;
+        self.witness.during(|| self.array.read(request.step, 0, &bounds, out))?;
         turn(self.reversed, bounds.size(), out);
         Ok(())
     }
@@ -187,18 +198,25 @@ impl<B: BytesAt> FlatArray<B> {
         self.offset + self.layout.values() * self.encoding.bytes() as u64
     }
 
-    /// Reads `bounds` of `step` into `out`, `[z, y, x]`.
-    pub(crate) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    /// Reads `bounds` of a step and channel into `out`, `[z, y, x]`.
+    pub(crate) fn read(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        bounds: &Box3,
+        out: &mut [f32],
+    ) -> Result<(), SourceError> {
+        let start = self.layout.start(step, channel);
         if out.is_empty() {
             Ok(())
         } else if self.layout.strides[0] == 1 {
-            self.read_rows(step, bounds, out)
+            self.read_rows(start, bounds, out)
         } else {
-            self.read_turned(step, bounds, out)
+            self.read_turned(start, bounds, out)
         }
     }
 
-    fn read_rows(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    fn read_rows(&self, start: u64, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         let [nx, ny, _] = bounds.size();
         let run = self.run_length(bounds);
         out.par_chunks_mut(PIECE_VALUES).enumerate().try_for_each_init(Vec::new, |scratch, (index, piece)| {
@@ -208,7 +226,7 @@ impl<B: BytesAt> FlatArray<B> {
                 let count = (run - at % run).min(piece.len() - done);
                 let sample = [at % nx, at / nx % ny, at / (nx * ny)];
                 let sample = std::array::from_fn(|axis| bounds.lo[axis] + sample[axis]);
-                self.read_run(self.layout.place(step, sample), &mut piece[done..done + count], scratch)?;
+                self.read_run(start + self.layout.place(sample), &mut piece[done..done + count], scratch)?;
                 done += count;
             }
             Ok(())
@@ -248,7 +266,7 @@ impl<B: BytesAt> FlatArray<B> {
     }
 
     /// Another axis than x is fastest in the file: tiles are fetched in lines along the one of space that is fastest, and turned in memory.
-    fn read_turned(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    fn read_turned(&self, start: u64, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
         let [near, next, far] = self.layout.nearest();
         read_tiles(&covering(bounds, self.layout.tile()), bounds, out, |tile, out| {
             let size = tile.size();
@@ -258,7 +276,7 @@ impl<B: BytesAt> FlatArray<B> {
             for i in 0..size[far] {
                 let mut at = tile.lo;
                 at[far] += i;
-                self.read_lines(step, at, size[near], &mut lines, &mut scratch)?;
+                self.read_lines(start, at, size[near], &mut lines, &mut scratch)?;
                 for (j, line) in lines.chunks_exact(size[near]).enumerate() {
                     let first = i * apart[far] + j * apart[next];
                     out[first..].iter_mut().step_by(apart[near]).zip(line).for_each(|(out, value)| *out = *value);
@@ -271,7 +289,7 @@ impl<B: BytesAt> FlatArray<B> {
     /// Lines of `length` samples along the fastest axis, one after another along the next, from `at` on.
     fn read_lines(
         &self,
-        step: StepIndex,
+        start: u64,
         at: [usize; 3],
         length: usize,
         lines: &mut [f32],
@@ -280,12 +298,12 @@ impl<B: BytesAt> FlatArray<B> {
         let [near, next, _] = self.layout.nearest();
         let strides = self.layout.strides;
         if strides[near] == 1 && (strides[next] == length as u64 || lines.len() == length) {
-            return self.read_run(self.layout.place(step, at), lines, scratch);
+            return self.read_run(start + self.layout.place(at), lines, scratch);
         }
         lines.chunks_exact_mut(length).enumerate().try_for_each(|(number, line)| {
             let mut at = at;
             at[next] += number;
-            self.read_line(self.layout.place(step, at), strides[near], line, scratch)
+            self.read_line(start + self.layout.place(at), strides[near], line, scratch)
         })
     }
 

@@ -48,9 +48,10 @@ pub(crate) struct Hdf5 {
     outside: Vec<PathBuf>,
 }
 
-/// A dataset and the file that it is in.
+/// A channel of a dataset, and the file that it is in.
 struct Field {
-    stored: Stored,
+    stored: Arc<Stored>,
+    channel: u64,
     home: Arc<Home>,
     /// It has no steps: it is the same at all.
     is_static: bool,
@@ -144,18 +145,21 @@ impl Hdf5 {
         axes.remarks.extend(outside::remark(&outside));
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let mut homes = Homes::new(file, home);
-        let mut fields = Vec::new();
+        let mut fields: Vec<Field> = Vec::new();
         let mut infos = Vec::new();
         for found in found {
             let home = homes.of(&found.dataset)?;
-            let stored = Stored::new(&home, found)?;
+            let stored = match fields.last().filter(|_| found.channel > 0) {
+                Some(Field { stored, .. }) => Arc::clone(stored),
+                None => Arc::new(Stored::new(&home, found)?),
+            };
             infos.push(FieldInfo {
                 name: found.name.clone(),
                 unit: attributes::text(&found.dataset, "units").unwrap_or_default(),
                 scalar_type: stored.encoding().scalar,
                 declared_range: None,
             });
-            fields.push(Field { stored, home, is_static: !found.shape.has_steps() });
+            fields.push(Field { stored, channel: found.channel, home, is_static: !found.shape.has_steps() });
         }
         let steps = found.iter().map(|found| found.shape.steps).max().unwrap_or(1);
         let mut layouts = Vec::new();
@@ -216,7 +220,7 @@ impl Source for Hdf5 {
         let field = &self.fields[request.field];
         let step = if field.is_static { 0 } else { request.step };
         let bounds = self.reversed.in_source(&request.bounds, self.info.grid().size);
-        field.home.witness(&field.stored).during(|| field.stored.read(step, &bounds, out))?;
+        field.home.witness(&field.stored).during(|| field.stored.read(step, field.channel, &bounds, out))?;
         turn(self.reversed, bounds.size(), out);
         Ok(())
     }

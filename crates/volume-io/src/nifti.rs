@@ -38,7 +38,7 @@ pub(crate) fn open(place: &Place) -> Result<Box<dyn Source>, SourceError> {
     let (grid, reversed) = header.grid();
     grid.validate().map_err(|e| wrong(e.to_string()))?;
     let too_large = || wrong(format!("{:?} samples in {} steps are too large to address", grid.size, header.steps));
-    let layout = Layout::in_order(grid.size, header.steps, &header.orientation.roles()).ok_or_else(too_large)?;
+    let layout = Layout::in_order(grid.size, header.steps, 1, &header.orientation.roles()).ok_or_else(too_large)?;
     let mut remarks = header.remarks();
     remarks.extend(reversed.remark());
     let info = describe(path, &header, grid, compressed, &remarks);

@@ -20,6 +20,7 @@ use crate::SourceError;
 use crate::bytes::BytesAt;
 use crate::decoded::{Decoded, Shelf, cut_out, together};
 use crate::flat::Layout;
+use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::source::Together;
 use crate::tiles::{covering, read_tiles};
@@ -82,13 +83,19 @@ impl Chunks {
         if volume == 0 || volume > MAX_CHUNK_BYTES {
             return None;
         }
-        let layout = Layout::in_order([x, y, z], steps as u64, found.shape.roles())?;
+        let channels = found.shape.channels;
+        // What is decoded has all of them.
+        if found.shape.place(Role::Channel).is_some_and(|axis| (chunk[axis] as u64) < channels) {
+            return None;
+        }
+        let layout = Layout::in_order([x, y, z], steps as u64, channels, found.shape.roles())?;
         let places = places(found, &chunk)?;
         // After that: a program that writes for readers may have written more meanwhile.
         let file_length = bytes.metadata().ok()?.len();
         let unwritten = encoding.value_of(own_fill(dataset).unwrap_or(0.0));
         let steps = layout.steps.min(found.shape.steps);
-        let shelf = if steps > 1 { decoded.shelf(x * y * z, layout.steps, encoding.bytes()) } else { None };
+        let width = encoding.bytes() * usize::try_from(channels).unwrap_or(usize::MAX);
+        let shelf = if steps > 1 { decoded.shelf(x * y * z, layout.steps, width) } else { None };
         Some(Self {
             shown,
             bytes,
@@ -120,7 +127,13 @@ impl Chunks {
         self.chunk.size
     }
 
-    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    pub(super) fn read(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        bounds: &Box3,
+        out: &mut [f32],
+    ) -> Result<(), SourceError> {
         let Layout { size: edge, steps, .. } = self.chunk;
         read_tiles(&covering(bounds, edge), bounds, out, |tile, out| {
             let [x, y, z]: [u64; 3] = std::array::from_fn(|axis| (tile.lo[axis] / edge[axis]) as u64);
@@ -140,7 +153,15 @@ impl Chunks {
                 None => Arc::new(decode()?),
             };
             let first = std::array::from_fn(|axis| tile.lo[axis] % edge[axis]);
-            cut_out(&self.encoding, &chunk, &self.chunk, step % steps, first, tile.size(), out);
+            cut_out(
+                &self.encoding,
+                &chunk,
+                &self.chunk,
+                self.chunk.start(step % steps, channel),
+                first,
+                tile.size(),
+                out,
+            );
             Ok(())
         })
     }

@@ -16,7 +16,7 @@ use super::find::Found;
 use super::home::Home;
 use super::library::Library;
 use crate::SourceError;
-use crate::flat::{FlatArray, Layout};
+use crate::flat::FlatArray;
 use crate::roles::Role;
 use crate::scalar::Encoding;
 use crate::source::Together;
@@ -56,7 +56,7 @@ impl Stored {
             let shown = format!("{}:/{}", place.display(), found.path);
             if dataset.layout() == StoredLayout::Contiguous
                 && let Some(offset) = dataset.offset()
-                && let Some(layout) = Layout::in_order(found.shape.size, found.shape.steps, found.shape.roles())
+                && let Some(layout) = found.shape.layout()
             {
                 return FlatArray::new(shown, bytes, *length, offset, encoding, layout).map(Self::Flat);
             }
@@ -113,11 +113,18 @@ impl Stored {
         }
     }
 
-    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    /// Reads a box of a step and channel into `out`, `[z, y, x]`.
+    pub(super) fn read(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        bounds: &Box3,
+        out: &mut [f32],
+    ) -> Result<(), SourceError> {
         match self {
-            Self::Flat(array) => array.read(step, bounds, out),
-            Self::Chunks(chunks) => chunks.read(step, bounds, out),
-            Self::Library(library) => library.read(step, bounds, out),
+            Self::Flat(array) => array.read(step, channel, bounds, out),
+            Self::Chunks(chunks) => chunks.read(step, channel, bounds, out),
+            Self::Library(library) => library.read(step, channel, bounds, out),
         }
     }
 }
@@ -227,7 +234,7 @@ mod tests {
             let builder = file.new_dataset::<f32>().shape(extents).chunk(4).shuffle();
             let builder = if is_packed { builder.deflate(4) } else { builder };
             let (dataset, shape) = (builder.create(name).unwrap(), Shape::line(8));
-            moves(&Found { name: name.to_owned(), path: name.to_owned(), dataset, shape })
+            moves(&Found { name: name.to_owned(), path: name.to_owned(), dataset, shape, channel: 0 })
         };
         assert!(moves("grows", (8..).into(), true));
         assert!(moves("has_room", (8..=12).into(), true));

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use hdf5_metno::plist::dataset_create::Layout;
+use hdf5_metno::plist::dataset_create::Layout as StoredLayout;
 use hdf5_metno::sync::sync;
 use hdf5_metno::types::TypeDescriptor;
 use hdf5_metno::{
@@ -17,6 +17,7 @@ use hdf5_metno_sys::h5p::H5P_DEFAULT;
 use super::elsewhere::Files;
 use super::{attributes, order};
 use crate::choice::{Choice, Refusal};
+use crate::flat::Layout;
 use crate::near::nearest;
 use crate::place::Place;
 use crate::refused::Refused;
@@ -37,6 +38,8 @@ const MAX_LISTED: usize = 8;
 pub(super) struct Shape {
     pub(super) steps: u64,
     pub(super) size: [usize; 3],
+    /// Values for each sample of a step.
+    pub(super) channels: u64,
     roles: Vec<Role>,
 }
 
@@ -49,12 +52,13 @@ impl Shape {
 
     /// Of values with such axes.
     pub(super) fn with(roles: Vec<Role>, dims: &[u64]) -> Self {
-        let mut found = Self { steps: 1, size: [1; 3], roles };
+        let mut found = Self { steps: 1, size: [1; 3], channels: 1, roles };
         for (role, &length) in found.roles.iter().zip(dims) {
             match *role {
                 Role::Space(axis) => found.size[axis] = usize::try_from(length).unwrap_or(usize::MAX),
                 Role::Single => {}
-                _ => found.steps = length,
+                Role::Channel => found.channels = length,
+                Role::Step => found.steps = length,
             }
         }
         found
@@ -64,12 +68,23 @@ impl Shape {
     pub(super) fn in_order(size: [usize; 3], steps: Option<u64>) -> Self {
         let space = [2, 1, 0].map(Role::Space);
         let roles = steps.map(|_| Role::Step).into_iter().chain(space).collect();
-        Self { steps: steps.unwrap_or(1), size, roles }
+        Self { steps: steps.unwrap_or(1), size, channels: 1, roles }
     }
 
     /// Of values one after the other.
     pub(super) fn line(length: usize) -> Self {
-        Self { steps: 1, size: [length, 1, 1], roles: vec![Role::Space(0)] }
+        Self { steps: 1, size: [length, 1, 1], channels: 1, roles: vec![Role::Space(0)] }
+    }
+
+    /// The same with so many values for each sample, one after the other.
+    pub(super) fn with_channels(mut self, channels: u64) -> Self {
+        self.roles.push(Role::Channel);
+        Self { channels, ..self }
+    }
+
+    /// Where the values of a dataset lie that is stored in one run; `None` where they are too many to be counted.
+    pub(super) fn layout(&self) -> Option<Layout> {
+        Layout::in_order(self.size, self.steps, self.channels, &self.roles)
     }
 
     /// What each axis of the dataset is, as it is stored.
@@ -136,12 +151,13 @@ impl Reach {
     }
 }
 
-/// A dataset that is a field.
+/// A dataset that is a field, or a channel of one that is.
 pub(super) struct Found {
     pub(super) name: String,
     pub(super) path: String,
     pub(super) dataset: Dataset,
     pub(super) shape: Shape,
+    pub(super) channel: u64,
 }
 
 /// The dataset at `inside`, or all of one shape in the group there.
@@ -158,7 +174,7 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Resu
             let dataset = file.dataset(wanted).map_err(|e| format!("dataset '{wanted}': {}", super::one_line(&e)))?;
             let refuse = |problem| format!("dataset '{wanted}' is no field: {problem}");
             let shape = field_shape(&dataset, reach).map_err(refuse)?;
-            Ok(vec![Found { name: last_part(wanted), path: wanted.to_owned(), dataset, shape }])
+            Ok(vec![Found { name: last_part(wanted), path: wanted.to_owned(), dataset, shape, channel: 0 }])
         }
         Ok(LocationType::Group) => {
             let group = file.group(wanted).map_err(|e| format!("group '{wanted}': {}", super::one_line(&e)))?;
@@ -261,7 +277,7 @@ impl Search<'_> {
         }
         match field_shape(&dataset, self.reach) {
             Ok(shape) if self.is_new(&dataset) => {
-                self.found.push(Found { name: String::new(), path, dataset, shape });
+                self.found.push(Found { name: String::new(), path, dataset, shape, channel: 0 });
             }
             Ok(_) => {}
             Err(problem) => self.refused.add(&path, &problem),
@@ -299,7 +315,10 @@ pub(super) fn check_way(file: &File, path: &str) -> Result<(), String> {
 /// Whether the values of a dataset are in the file that it is in itself.
 pub(super) fn is_in_file(dataset: &Dataset) -> bool {
     dataset.create_plist().is_ok_and(|created| {
-        let is_own = matches!(created.get_layout(), Ok(Layout::Compact | Layout::Contiguous | Layout::Chunked));
+        let is_own = matches!(
+            created.get_layout(),
+            Ok(StoredLayout::Compact | StoredLayout::Contiguous | StoredLayout::Chunked)
+        );
         is_own && created.get_external().is_ok_and(|external| external.is_empty())
     })
 }

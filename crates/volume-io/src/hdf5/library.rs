@@ -92,9 +92,15 @@ impl Library {
         together(self.shelf.as_ref(), self.chunk_steps)
     }
 
-    pub(super) fn read(&self, step: StepIndex, bounds: &Box3, out: &mut [f32]) -> Result<(), SourceError> {
+    pub(super) fn read(
+        &self,
+        step: StepIndex,
+        channel: u64,
+        bounds: &Box3,
+        out: &mut [f32],
+    ) -> Result<(), SourceError> {
         read_tiles(&covering(bounds, self.piece), bounds, out, |tile, out| {
-            self.read_tile(step, tile, out).map_err(|e| {
+            self.read_tile(step, channel, tile, out).map_err(|e| {
                 let cause = super::one_line(&e);
                 let way = if cause.contains("external raw data file") { EXTERNAL } else { "copy it again" };
                 SourceError::format(&self.shown, format!("box {tile} of step {step} cannot be read: {cause}; {way}"))
@@ -102,9 +108,9 @@ impl Library {
         })
     }
 
-    fn read_tile(&self, step: StepIndex, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
+    fn read_tile(&self, step: StepIndex, channel: u64, tile: &Box3, out: &mut [f32]) -> hdf5_metno::Result<()> {
         let Some(shelf) = &self.shelf else {
-            let values = self.values(step..step + 1, tile)?;
+            let values = self.values(step..step + 1, channel, tile)?;
             return self.cut_out(&values, tile, 0..1, 0, tile, out);
         };
         let [x, y, z]: [usize; 3] = std::array::from_fn(|axis| tile.lo[axis] / self.piece[axis]);
@@ -114,7 +120,7 @@ impl Library {
         let steps = row * self.chunk_steps..((row + 1) * self.chunk_steps).min(self.steps);
         let piece = Box3 { lo, hi };
         let number = [row, z as u64, y as u64, x as u64];
-        let values = shelf.chunk(0, number, || self.values(steps.clone(), &piece))?;
+        let values = shelf.chunk(channel, number, || self.values(steps.clone(), channel, &piece))?;
         self.cut_out(&values, &piece, steps, step, tile, out)
     }
 
@@ -128,48 +134,53 @@ impl Library {
         tile: &Box3,
         out: &mut [f32],
     ) -> hdf5_metno::Result<()> {
-        let layout = Layout::in_order(piece.size(), steps.end - steps.start, &self.roles);
+        let layout = Layout::in_order(piece.size(), steps.end - steps.start, 1, &self.roles);
         let layout = layout.ok_or("it is too large")?;
         let first = std::array::from_fn(|axis| tile.lo[axis] - piece.lo[axis]);
         let encoding = match self.kind {
             TypeDescriptor::Boolean => Encoding::plain(ScalarType::U8, ByteOrder::NATIVE),
             _ => as_read(&self.encoding),
         };
-        cut_out(&encoding, values, &layout, step - steps.start, first, tile.size(), out);
+        cut_out(&encoding, values, &layout, layout.start(step - steps.start, 0), first, tile.size(), out);
         Ok(())
     }
 
-    /// The stored values of a box in some steps, in the order in which they are stored.
-    fn values(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<u8>> {
+    /// The stored values of a box and a channel in some steps, in the order in which they are stored.
+    fn values(&self, steps: Range<StepIndex>, channel: u64, tile: &Box3) -> hdf5_metno::Result<Vec<u8>> {
+        let part = self.part(steps, channel, tile);
         match (scalar(&self.kind), &self.kind) {
-            (_, TypeDescriptor::Boolean) => Ok(self.slice::<bool>(steps, tile)?.into_iter().map(u8::from).collect()),
-            (ScalarType::U8, _) => self.slice::<u8>(steps, tile),
-            (ScalarType::I8, _) => self.bytes::<i8>(steps, tile),
-            (ScalarType::U16, _) => self.bytes::<u16>(steps, tile),
-            (ScalarType::I16, _) => self.bytes::<i16>(steps, tile),
-            (ScalarType::U32, _) => self.bytes::<u32>(steps, tile),
-            (ScalarType::I32, _) => self.bytes::<i32>(steps, tile),
-            (ScalarType::U64, _) => self.bytes::<u64>(steps, tile),
-            (ScalarType::I64, _) => self.bytes::<i64>(steps, tile),
-            (ScalarType::F16 | ScalarType::F32, _) => self.bytes::<f32>(steps, tile),
-            (ScalarType::F64, _) => self.bytes::<f64>(steps, tile),
+            (_, TypeDescriptor::Boolean) => Ok(self.slice::<bool>(part)?.into_iter().map(u8::from).collect()),
+            (ScalarType::U8, _) => self.slice::<u8>(part),
+            (ScalarType::I8, _) => self.bytes::<i8>(part),
+            (ScalarType::U16, _) => self.bytes::<u16>(part),
+            (ScalarType::I16, _) => self.bytes::<i16>(part),
+            (ScalarType::U32, _) => self.bytes::<u32>(part),
+            (ScalarType::I32, _) => self.bytes::<i32>(part),
+            (ScalarType::U64, _) => self.bytes::<u64>(part),
+            (ScalarType::I64, _) => self.bytes::<i64>(part),
+            (ScalarType::F16 | ScalarType::F32, _) => self.bytes::<f32>(part),
+            (ScalarType::F64, _) => self.bytes::<f64>(part),
         }
     }
 
-    fn bytes<T: H5Type + bytemuck::Pod>(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<u8>> {
-        Ok(bytemuck::cast_slice(&self.slice::<T>(steps, tile)?).to_vec())
-    }
-
-    fn slice<T: H5Type>(&self, steps: Range<StepIndex>, tile: &Box3) -> hdf5_metno::Result<Vec<T>> {
+    fn part(&self, steps: Range<StepIndex>, channel: u64, tile: &Box3) -> Hyperslab {
         let range = |start: usize, end: usize| SliceOrIndex::SliceTo { start, step: 1, end, block: 1 };
-        let [first, end] = [steps.start, steps.end].map(|step| usize::try_from(step).unwrap_or(usize::MAX));
+        let [first, end, channel] = [steps.start, steps.end, channel].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         let of = |role: &Role| match *role {
             Role::Space(axis) => range(tile.lo[axis], tile.hi[axis]),
             Role::Single => range(0, 1),
-            Role::Step | Role::Channel => range(first, end),
+            Role::Channel => range(channel, channel.saturating_add(1)),
+            Role::Step => range(first, end),
         };
-        let axes: Vec<_> = self.roles.iter().map(of).collect();
-        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(Hyperslab::new(axes))?;
+        Hyperslab::new(self.roles.iter().map(of).collect::<Vec<_>>())
+    }
+
+    fn bytes<T: H5Type + bytemuck::Pod>(&self, part: Hyperslab) -> hdf5_metno::Result<Vec<u8>> {
+        Ok(bytemuck::cast_slice(&self.slice::<T>(part)?).to_vec())
+    }
+
+    fn slice<T: H5Type>(&self, part: Hyperslab) -> hdf5_metno::Result<Vec<T>> {
+        let values = self.dataset.read_slice::<T, _, ndarray::IxDyn>(part)?;
         Ok(values.into_raw_vec_and_offset().0)
     }
 }

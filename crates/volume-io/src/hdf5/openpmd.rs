@@ -164,7 +164,8 @@ impl Array {
             Values::Constant(value, scalar) => return Ok(Self::Constant(single(value * factor), *scalar)),
         };
         let Component { name, shape, .. } = component;
-        let found = Found { name: name.clone(), path: format!("{path}/{name}"), dataset, shape: shape.clone() };
+        let found =
+            Found { name: name.clone(), path: format!("{path}/{name}"), dataset, shape: shape.clone(), channel: 0 };
         let stored = Stored::times(&opened.home, &found, factor)?;
         Ok(Self::Stored(Box::new(stored), Arc::clone(&opened.home)))
     }
@@ -223,7 +224,7 @@ impl Source for OpenPmd {
             Array::Constant(value, _) => out.fill(*value),
             Array::Stored(stored, home) => {
                 let bounds = self.reversed.in_source(&request.bounds, self.info.grid().size);
-                home.witness(stored).during(|| stored.read(0, &bounds, out))?;
+                home.witness(stored).during(|| stored.read(0, 0, &bounds, out))?;
                 turn(self.reversed, bounds.size(), out);
             }
         }

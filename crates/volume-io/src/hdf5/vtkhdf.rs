@@ -3,6 +3,7 @@
 //!
 //! Layout: VTKHDF File Format, "Overlapping AMR" and "Temporal OverlappingAMR" (docs.vtk.org). Values between levels are made by [`crate::amr`].
 
+mod components;
 mod contents;
 mod domain;
 mod image;

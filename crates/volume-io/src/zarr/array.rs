@@ -201,11 +201,11 @@ impl Stored {
         let bytes = shelf.chunk(channel, number, || self.retrieve(&whole, options))?;
         let roles: Vec<Role> = self.roles.iter().copied().filter(|role| *role != Role::Channel).collect();
         let size = std::array::from_fn(|axis| hi[axis] - lo[axis]);
-        let Some(layout) = Layout::in_order(size, steps.end - steps.start, &roles) else {
+        let Some(layout) = Layout::in_order(size, steps.end - steps.start, 1, &roles) else {
             return Err(SourceError::format(&self.shown, "its chunks are too large"));
         };
         let first = std::array::from_fn(|axis| tile.lo[axis] - lo[axis]);
-        cut_out(&self.encoding, &bytes, &layout, step - steps.start, first, tile.size(), out);
+        cut_out(&self.encoding, &bytes, &layout, layout.start(step - steps.start, 0), first, tile.size(), out);
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 use hdf5_metno::Group;
 use visapult_volume::Centering;
 
+use super::components;
 use super::contents::{Contents, ROOT, three};
 use super::level::{listed, names};
 use super::steps;
@@ -63,8 +64,8 @@ pub(super) fn fields(contents: &Contents<'_>, meant: &str) -> Result<(Vec<Found>
         }
         let mut found = Vec::new();
         for name in names(contents, of)?.into_iter().filter(|name| array.is_empty() || name == array) {
-            match image.field(contents, of, &name) {
-                Ok(field) => found.push(field),
+            match image.fields(contents, of, &name) {
+                Ok(fields) => found.extend(fields),
                 Err(problem) => left_out.push(format!("{name} ({problem})")),
             }
         }
@@ -101,8 +102,8 @@ impl Image {
         })
     }
 
-    /// An array of one number for each point or cell, or else what it is.
-    fn field(&self, contents: &Contents<'_>, of: &str, name: &str) -> Result<Found, String> {
+    /// An array of one number for each point or cell, or the components of one of several, or else what it is.
+    fn fields(&self, contents: &Contents<'_>, of: &str, name: &str) -> Result<Vec<Found>, String> {
         let path = format!("{of}/{name}");
         let dataset = contents.dataset(&path)?.ok_or("no array")?;
         find::check_numeric(&dataset)?;
@@ -110,20 +111,31 @@ impl Image {
         let steps = self.times.as_ref().map(Vec::len);
         let wanted: Vec<usize> = steps.into_iter().chain([nz, ny, nx]).collect();
         let dims = dataset.shape();
-        if dims != wanted {
-            return Err(match dims.strip_prefix(wanted.as_slice()) {
-                Some(&[across]) => format!("{across} components"),
-                _ => format!("of shape {dims:?}, not {wanted:?}"),
-            });
-        }
-        shape::steps_and_size(&dims.iter().map(|n| *n as u64).collect::<Vec<_>>())?;
+        let channels = match dims.strip_prefix(wanted.as_slice()) {
+            Some(&[]) => None,
+            Some(&[across]) => Some(components::of(across).ok_or_else(|| format!("{across} components"))?),
+            _ => return Err(format!("of shape {dims:?}, not {wanted:?}")),
+        };
+        shape::steps_and_size(&wanted.iter().map(|n| *n as u64).collect::<Vec<_>>())?;
         // Steps of an array may be shared or exchanged.
         let offsets = contents.whole_numbers(&format!("Steps/{of}Offsets/{name}"), 1)?;
         if offsets.is_some_and(|offsets| !offsets.iter().copied().eq(0..wanted[0] as i64)) {
             return Err("its steps are not one after the other".to_owned());
         }
         let shape = Shape::in_order(size, steps.map(|steps| steps as u64));
-        Ok(Found { name: name.to_owned(), path: format!("{ROOT}/{path}"), dataset, shape })
+        let path = format!("{ROOT}/{path}");
+        let Some(channels) = channels else {
+            return Ok(vec![Found { name: name.to_owned(), path, dataset, shape, channel: 0 }]);
+        };
+        let shape = shape.with_channels(channels);
+        let component = |channel| Found {
+            name: components::name_of(name, channel, channels),
+            path: path.clone(),
+            dataset: dataset.clone(),
+            shape: shape.clone(),
+            channel,
+        };
+        Ok((0..channels).map(component).collect())
     }
 
     /// Where the samples of the arrays of a group are.

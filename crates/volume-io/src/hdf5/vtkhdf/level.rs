@@ -2,8 +2,9 @@
 
 use hdf5_metno::{Dataset, LinkType};
 
+use super::components;
 use super::contents::{Contents, ROOT, three};
-use crate::hdf5::find;
+use crate::hdf5::find::{self, Shape};
 
 /// Levels that are read.
 const MAX_LEVELS: usize = 32;
@@ -26,11 +27,28 @@ pub(super) struct StoredLevel {
     pub(super) left_out: Vec<String>,
 }
 
-/// Values of cells, box after box.
+/// Values of cells, box after box: one for each cell, or one of several.
 pub(super) struct Array {
     pub(super) name: String,
     pub(super) dataset: Dataset,
+    /// Cells.
     pub(super) length: usize,
+    /// Which of the values of each cell.
+    pub(super) channel: u64,
+    /// Values of each cell, where they have an axis of their own.
+    channels: Option<u64>,
+}
+
+impl Array {
+    /// What it is called as a field.
+    pub(super) fn field(&self) -> String {
+        self.channels.map_or_else(|| self.name.clone(), |all| components::name_of(&self.name, self.channel, all))
+    }
+
+    pub(super) fn shape(&self) -> Shape {
+        let line = Shape::line(self.length);
+        if let Some(channels) = self.channels { line.with_channels(channels) } else { line }
+    }
 }
 
 impl StoredLevel {
@@ -66,8 +84,16 @@ impl StoredLevel {
             let Ok(Some(dataset)) = contents.dataset(&format!("{path}/{name}")) else { continue };
             let shape = dataset.shape();
             match (find::check_numeric(&dataset), shape.as_slice()) {
-                (Ok(()), &[length]) => self.arrays.push(Array { name, dataset, length }),
-                (Ok(()), &[_, across]) => self.left_out.push(format!("{name} ({across} components)")),
+                (Ok(()), &[length]) => {
+                    self.arrays.push(Array { name, dataset, length, channel: 0, channels: None });
+                }
+                (Ok(()), &[length, across]) => match components::of(across) {
+                    Some(channels) => self.arrays.extend((0..channels).map(|channel| {
+                        let (name, dataset) = (name.clone(), dataset.clone());
+                        Array { name, dataset, length, channel, channels: Some(channels) }
+                    })),
+                    None => self.left_out.push(format!("{name} ({across} components)")),
+                },
                 (Ok(()), _) => self.left_out.push(format!("{name} ({} axes)", shape.len())),
                 (Err(problem), _) => self.left_out.push(format!("{name} ({problem})")),
             }

@@ -12,7 +12,7 @@ use crate::SourceError;
 use crate::amr::Part;
 use crate::hdf5::attributes;
 use crate::hdf5::dataset::Stored;
-use crate::hdf5::find::{Found, Shape};
+use crate::hdf5::find::Found;
 use crate::hdf5::home::{Home, Homes};
 
 /// Values that are read at once though not all of them are wanted: 256 KiB of `f32`.
@@ -28,6 +28,8 @@ pub(super) struct Field {
 /// The values of one level.
 struct Line {
     stored: Stored,
+    /// Which of the numbers for each cell.
+    channel: u64,
     home: Arc<Home>,
     /// Where those of each step begin.
     first: Vec<u64>,
@@ -49,13 +51,13 @@ pub(super) fn fields(
     let field = |array: &Array| {
         let mut of_level = Vec::new();
         for (number, level) in levels.iter().enumerate() {
-            let array = find(&array.name, number, &stored[number]).map_err(|e| SourceError::format(&shown, e))?;
+            let array = find(array, number, &stored[number]).map_err(|e| SourceError::format(&shown, e))?;
             let line = array.map(|array| Line::of(array, number, level, &steps.levels[number], homes)).transpose()?;
             of_level.push(line);
         }
         let scalar_type = of_level.iter().flatten().next().map(|line| line.stored.encoding().scalar);
         let info = FieldInfo {
-            name: array.name.clone(),
+            name: array.field(),
             unit: attributes::text(&array.dataset, "units").unwrap_or_default(),
             scalar_type: scalar_type.unwrap_or(visapult_volume::ScalarType::F32),
             declared_range: None,
@@ -66,8 +68,9 @@ pub(super) fn fields(
 }
 
 /// The array of a field in a level, which has one if it has boxes.
-fn find<'a>(name: &str, number: usize, level: &'a StoredLevel) -> Result<Option<&'a Array>, String> {
-    let array = level.arrays.iter().find(|array| array.name == name);
+fn find<'a>(of_field: &Array, number: usize, level: &'a StoredLevel) -> Result<Option<&'a Array>, String> {
+    let name = of_field.field();
+    let array = level.arrays.iter().find(|array| array.field() == name);
     if array.is_none() && !level.boxes.is_empty() {
         return Err(format!("level 0 has cell values '{name}', level {number} has not: write it for all levels"));
     }
@@ -88,9 +91,9 @@ impl Line {
         check(array, level, steps, &first).map_err(|problem| {
             SourceError::format(home.place.display(), format!("dataset '{path}' {problem}: write it again"))
         })?;
-        let (dataset, shape) = (array.dataset.clone(), Shape::line(array.length));
-        let stored = Stored::new(&home, &Found { name: array.name.clone(), path, dataset, shape })?;
-        Ok(Self { stored, home, first })
+        let (dataset, shape) = (array.dataset.clone(), array.shape());
+        let found = Found { name: array.name.clone(), path, dataset, shape, channel: array.channel };
+        Ok(Self { stored: Stored::new(&home, &found)?, channel: found.channel, home, first })
     }
 
     /// Reads `bounds`, cells of `patch`, whose values begin at `first`.
@@ -108,12 +111,12 @@ impl Line {
         };
         let wanted = out.len();
         if end - begin == wanted {
-            return self.stored.read(0, &span(begin, end), out);
+            return self.stored.read(0, self.channel, &span(begin, end), out);
         }
         let near = NEAR_VALUES.max(2 * wanted).max(2 * self.stored.grain()[0]);
         if end - begin <= near {
             let mut values = vec![0.0; end - begin];
-            self.stored.read(0, &span(begin, end), &mut values)?;
+            self.stored.read(0, self.channel, &span(begin, end), &mut values)?;
             for (row, out) in out.chunks_exact_mut(width).enumerate() {
                 let at = (row / height * ny + row % height) * nx;
                 out.copy_from_slice(&values[at..at + width]);
@@ -174,6 +177,7 @@ impl Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hdf5::find::Shape;
     use crate::place::Place;
 
     /// A line in which each value tells where it is.
@@ -187,8 +191,8 @@ mod tests {
         file.flush().unwrap();
         let home = Home::open(&Place::anywhere(&path)).unwrap();
         let shape = Shape::line(length);
-        let found = Found { name: "u".to_owned(), path: "u".to_owned(), dataset, shape };
-        Line { stored: Stored::new(&home, &found).unwrap(), home: Arc::new(home), first: vec![7] }
+        let found = Found { name: "u".to_owned(), path: "u".to_owned(), dataset, shape, channel: 0 };
+        Line { stored: Stored::new(&home, &found).unwrap(), channel: 0, home: Arc::new(home), first: vec![7] }
     }
 
     #[test]
