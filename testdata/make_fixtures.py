@@ -598,7 +598,7 @@ def write_amr():
                     group.create_dataset(f"CellData/{field}", data=np.concatenate(one).astype(one[0].dtype), **options)
                 cells = len(group["CellData/density"])
                 group["CellData/vtkGhostType"] = np.zeros(cells, "u1")
-                group["CellData/velocity"] = np.zeros((cells, 3), "f4")
+                group["CellData/spectrum"] = np.zeros((cells, 12), "f4")
                 group.create_group("PointData")
                 if steps > 1:
                     table = root.require_group(f"Steps/Level{number}")
@@ -615,7 +615,7 @@ def write_amr():
         blocks = ["2 levels, 11 blocks", "2 levels, 2 to 11 blocks"][steps > 1]
         expect(f"hdf5/{name}", "i16", levels=placed, fields=[{"name": field, "unit": ""} for field in fields],
                steps=steps, times=[0.25 * t for t in range(steps)] if steps > 1 else [],
-               remark=f"VTKHDF, overlapping AMR, {blocks}; not read: velocity (3 components)")  # fmt: skip
+               remark=f"VTKHDF, overlapping AMR, {blocks}; not read: spectrum (12 components)")  # fmt: skip
 
     write("amr.h5", 1)
     write("amr_packed.vtkhdf", 3, chunks=(100,), compression="gzip", shuffle=True)
@@ -634,13 +634,13 @@ def write_image():
             for c, field in enumerate(("density", "pressure")):
                 data = volume("i16", steps, c=c)
                 root.create_dataset(f"{of}/{field}", data=data, chunks=(*[1] * (data.ndim - 3), 2, 4, 4), **options)
-            root[f"{of}/velocity"] = np.zeros((*data.shape, 3), "f4")
+            root[f"{of}/spectrum"] = np.zeros((*data.shape, 12), "f4")
             if steps:
                 root["Steps/Values"] = np.arange(steps) / 4
                 root["Steps"].attrs["NSteps"] = steps
 
     fields = [{"name": "density", "unit": ""}, {"name": "pressure", "unit": ""}]
-    also = {"fields": fields, "remark": "VTKHDF, image, chunked; not read: velocity (3 components)"}
+    also = {"fields": fields, "remark": "VTKHDF, image, chunked; not read: spectrum (12 components)"}
     write("image.vtkhdf", 3, "PointData", SIZE, compression="gzip", shuffle=True)
     places = {"spacing": (0.5, 1, 2), "origin": (98.5, 0, 3)}
     expect("hdf5/image.vtkhdf", "i16", levels=[{"size": SIZE, **places}], steps=3, times=[0, 0.25, 0.5], **also)
