@@ -10,7 +10,7 @@ use crate::transfer_function::REFERENCE_LENGTH;
 use crate::{
     Camera, CodeBits, Image, KeyView, LevelCoding, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
     SegmentStack, SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
-    volume_of_bricks,
+    render_exact, volume_of_bricks,
 };
 
 const EDGE: usize = 48;
@@ -99,6 +99,20 @@ fn assert_kept(bars: &Bars, pes: &[usize], shown: impl Fn(&Volume, &TransferFunc
                 assert!(mean <= most[0] && largest <= most[1], "{told}");
             }
         }
+    }
+}
+
+/// What proxies are held against in pictures.
+#[test]
+fn exact_images_keep_the_optical_depth_as_well_as_their_samples_do() {
+    let steps = [
+        (1.0, Bars { smooth: [2.5e-2, 1.5e-1], noise: [3e-2, 1.8e-1], shells: [3.5e-1, 2.8] }),
+        (0.5, Bars { smooth: [1.3e-2, 7.5e-2], noise: [8e-3, 5.5e-2], shells: [1.7e-1, 1.6] }),
+    ];
+    for (step, bars) in steps {
+        assert_kept(&bars, &[1], |volume, function| {
+            depths_in(&render_exact(volume, &Camera::default(), function, SIZE, SIZE, step).image)
+        });
     }
 }
 
