@@ -14,8 +14,8 @@ int main(int argc, char **argv) {
   int64_t whole[3] = {N, N, N}, offset[3] = {0, 0, rank * PART}, size[3] = {N, N, PART};
   visapult_declaration *declaration = visapult_declare("two", whole);
   if (visapult_declare_rank(declaration, rank, RANKS) || visapult_declare_box(declaration, offset, size) ||
-      visapult_declare_field(declaration, "a", NULL, VISAPULT_FLOAT32) != 0 ||
-      visapult_declare_field(declaration, "b", NULL, VISAPULT_FLOAT32) != 1 ||
+      visapult_declare_field(declaration, "Bx", NULL, VISAPULT_FLOAT32) != 0 ||
+      visapult_declare_field(declaration, "By", NULL, VISAPULT_FLOAT32) != 1 ||
       visapult_declare_parameter(declaration, "any", NULL, VISAPULT_NUMBER, 0, 1, 0) != 0)
     return 1;
   visapult_publisher *publisher = visapult_publish_listen(declaration, "127.0.0.1:0", NULL);

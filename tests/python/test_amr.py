@@ -125,7 +125,7 @@ def test_components_of_vectors_are_fields(options: dict[str, Any], amr: Path, va
             cells.create_dataset("flow", data=np.stack([u * 2, u, u * -2], axis=-1), **options)
     told = json.loads(run("info", "--json", stored).stdout)
     assert [field["name"] for field in told["fields"]] == ["flow/x", "flow/y", "flow/z", "u"]
-    assert told["magnitudes"] == ["|flow|"]
+    assert [made["name"] for made in told["magnitudes"]] == ["|flow|"]
     np.testing.assert_array_equal(image_of(stored, tmp_path, "--field", "flow/y"), image_of(amr, tmp_path))
     lengths = write(tmp_path / "lengths.vtkhdf", LEVELS, [np.abs(of_level) * 3 for of_level in values])
     assert psnr(image_of(stored, tmp_path, "--field", "|flow|", "--sample-step", 0.5), image_of(lengths, tmp_path, "--sample-step", 0.5)) > 30

@@ -59,7 +59,7 @@ def test_a_first_axis_of_three_that_is_time_is_steps_in_hdf5(time: str, unit: st
     assert (told["steps"], told["times"], told["time_unit"]) == ([0, 2], [0, 6, 24], unit)
     assert [field["name"] for field in told["fields"]] == ["checked", "flat", "packed"]
     # Latitudes fall in the file, and grow in the grid.
-    plain = {"file": "run.raw", "size": [6, 4, 1], "steps": 3, "type": "f32", "spacing": [2, 10, 1], "origin": [0, 30, 0]}
+    plain = {"file": "run.raw", "size": [6, 4, 1], "steps": 3, "type": "f32", "spacing": [2, 10, 2], "origin": [0, 30, 0]}
     (tmp_path / "run.json").write_text(json.dumps(plain))
     images[:, ::-1].tofile(tmp_path / "run.raw")
     pictures = [(tmp_path / "run.json", "run")] + [(tmp_path / "run.h5", name) for name in ("flat", "packed", "checked")]
@@ -170,6 +170,20 @@ def test_a_single_plane_is_where_its_coordinate_says(tmp_path: Path) -> None:
             data.dims[place].attach_scale(file[name])
     [grid] = json.loads(run("info", "--json", tmp_path / "plane.nc").stdout)["levels"]
     assert (grid["origin"], grid["unit"]) == ([0, 0, 500], "m")
+
+
+@pytest.mark.parametrize("apart", [25_000.0, 1e-6])
+def test_a_plane_is_as_thick_as_its_samples_are_apart(apart: float, tmp_path: Path) -> None:
+    """Beside kilometres, or micrometres, a sheet of 1 m is not to be seen."""
+    group = zarr.create_group(str(tmp_path / "ice.zarr"))
+    for name, count in (("y", 40), ("x", 50)):
+        group.create_array(name, data=np.arange(count) * apart, dimension_names=[name]).attrs["units"] = "m"
+    ice = np.random.default_rng(3).random((3, 40, 50)).astype(np.float32)
+    group.create_array("ice", data=ice, dimension_names=["time", "y", "x"])
+    [grid] = json.loads(run("info", "--json", tmp_path / "ice.zarr").stdout)["levels"]
+    assert grid["spacing"] == pytest.approx([apart] * 3)
+    run("render", tmp_path / "ice.zarr", "--out", tmp_path / "out.png", "--size", "64x48")
+    assert read_png(tmp_path / "out.png").max() > 50
 
 
 @pytest.fixture

@@ -144,6 +144,20 @@ def field_shown(page: Page, field: int, step: int) -> dict:
     return shown
 
 
+def test_the_magnitude_of_what_nobody_has_looked_at_comes_to_all_processes(together, start, tmp_path: Path) -> None:
+    program = compile_c(ROOT / "tests" / "native" / "two_fields.c", tmp_path / "two_fields")
+    ranks = [start(program, rank, XDG_CONFIG_HOME=str(tmp_path)) for rank in range(RANKS)]
+    urls = " ".join(rank.line() for rank in ranks)
+    page = Page(start(*together, "backend", urls, "--no-open", "--port", 0).line())
+    page.newest_beyond(2)
+    page.notices.clear()
+    last = page.ask("pause") - 1
+    page.until(lambda: page.steps["last"] == last, "the last step before the pause")
+    assert field_shown(page, 2, last)["range"] == pytest.approx([1000 + last, math.hypot(23, 2000 + last)])
+    assert page.notices == []
+    page.close()
+
+
 def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, start, tmp_path: Path) -> None:
     program = compile_c(ROOT / "tests" / "native" / "two_fields.c", tmp_path / "two_fields")
     ranks = [start(program, rank, XDG_CONFIG_HOME=str(tmp_path)) for rank in range(RANKS)]
@@ -161,8 +175,10 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     page.ask("step")
     page.until(lambda: page.steps["last"] == last + 1, "the next step")
     # Its logarithm asks for the field, too.
-    logarithm = field_shown(page, 3, last + 1)["range"]
+    logarithm = field_shown(page, 4, last + 1)["range"]
     assert logarithm == pytest.approx([math.log10(1001 + last), math.log10(2001 + last)])
+    # So does the magnitude of what both are components of.
+    assert field_shown(page, 2, last + 1)["range"] == pytest.approx([1001 + last, math.hypot(23, 2001 + last)])
     # The range of a simulation's field grows with its steps.
     assert field_shown(page, 1, last + 1)["range"] == [1000 + last, 2001 + last]
     field_shown(page, 0, last + 1)

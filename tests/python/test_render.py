@@ -146,8 +146,8 @@ def test_a_vector_is_seen_by_its_magnitude(volume: np.ndarray, tmp_path: Path) -
     )
     assert psnr(logarithm, other) > 55
     told = run("info", tmp_path / "b.h5").stdout
-    assert "  made     |B|, the magnitude of a vector\n" in told
-    assert json.loads(run("info", "--json", tmp_path / "b.h5").stdout)["magnitudes"] == ["|B|"]
+    assert "  made     |B|, the magnitude of Bx, By, Bz\n" in told
+    assert json.loads(run("info", "--json", tmp_path / "b.h5").stdout)["magnitudes"] == [{"name": "|B|", "components": ["Bx", "By", "Bz"]}]
     refused = run("render", tmp_path / "b.h5", "--out", tmp_path / "x.png", "--field", "B", check=False)
     assert "it has Bx, By, Bz, rho, |B|, and log10(NAME) of each" in refused.stderr
     serving = Process([VISAPULT, "serve", str(tmp_path / "b.h5"), "--bind", "127.0.0.1:0"])

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use visapult_publish::along::told_along;
 use visapult_publish::messages::AlongAxis;
-use visapult_volume::{ScalarType, StepSpan, ValueRange};
-use visapult_volume_io::{Choice, vectors_of};
+use visapult_volume::{FieldInfo, ScalarType, StepSpan, ValueRange};
+use visapult_volume_io::{Choice, Vector, vectors_of};
 
 use crate::config::BackEndConfig;
 use crate::dates::date_words;
@@ -36,8 +36,8 @@ pub struct SourceReport {
     pub along: [Option<AlongAxis>; 3],
     /// Fields.
     pub fields: Vec<FieldReport>,
-    /// Magnitudes of vectors that can be shown like fields.
-    pub magnitudes: Vec<String>,
+    /// Magnitudes of vectors, which can be shown like fields.
+    pub magnitudes: Vec<MagnitudeReport>,
     /// Oldest and newest readable step.
     pub steps: [u64; 2],
     /// Time of each step, or none.
@@ -124,6 +124,23 @@ pub struct FieldReport {
     pub share: f64,
 }
 
+/// What it tells of a vector.
+#[derive(Debug, Serialize)]
+pub struct MagnitudeReport {
+    /// Of its magnitude, as of a field.
+    pub name: String,
+    /// Names of the fields that it is made of.
+    pub components: Vec<String>,
+}
+
+impl MagnitudeReport {
+    fn all(fields: &[FieldInfo]) -> Vec<Self> {
+        let names = |vector: &Vector| vector.components.iter().map(|&field| fields[field].name.clone()).collect();
+        let told = |vector: Vector| Self { components: names(&vector), name: vector.magnitude };
+        vectors_of(fields).into_iter().map(told).collect()
+    }
+}
+
 impl SourceReport {
     /// Opens `source`, and looks through the steps of every field for its range; of what is large, and of what runs or comes over a flow, through the
     /// first, of what is very large through a coarser level or a part.
@@ -163,7 +180,7 @@ impl SourceReport {
             edges: info.grid().edges(),
             along: told_along(info.grid(), &info.along),
             fields: fields.collect::<Result<_, PipelineError>>()?,
-            magnitudes: vectors_of(&info.fields).into_iter().map(|vector| vector.magnitude).collect(),
+            magnitudes: MagnitudeReport::all(&info.fields),
             steps: [steps.first, steps.last],
             times: info.times.clone(),
             time_unit: info.time_unit.clone(),
@@ -211,8 +228,8 @@ impl fmt::Display for SourceReport {
             }
             writeln!(f, "{}", field.looked_at(self.steps))?;
         }
-        for magnitude in &self.magnitudes {
-            writeln!(f, "  made     {magnitude}, the magnitude of a vector")?;
+        for MagnitudeReport { name, components } in &self.magnitudes {
+            writeln!(f, "  made     {name}, the magnitude of {}", components.join(", "))?;
         }
         let [first, last] = self.steps;
         let live = if self.live { ", more coming" } else { "" };

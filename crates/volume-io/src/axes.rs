@@ -9,7 +9,7 @@ use crate::coordinates::{self, Along, Found, Placed, symbol};
 /// Part of a spacing by which grids may differ that are the same.
 const ROUNDING: f64 = 1e-4;
 /// What can be done where coordinates are uneven.
-pub(crate) const HOW_TO_SPACE: &str = "?spacing=even shows them where they lie";
+pub const HOW_TO_SPACE: &str = "?spacing=even shows them where they lie";
 
 /// The grid and the times of a field. Spacings are negative where an axis runs backwards in the file.
 #[derive(Clone, Debug)]
@@ -116,6 +116,10 @@ impl Axes {
                 agreed.along[axis] = Along::Unknown;
                 agreed.remarks.push(format!("coordinates of its fields differ along {}", ["x", "y", "z"][axis]));
             }
+        }
+        let is_uneven = |along: &Along| matches!(along, Along::Told(told) if told.is_uneven());
+        if !agreed.along.iter().any(is_uneven) {
+            agreed.remarks.retain(|remark| remark != HOW_TO_SPACE);
         }
         Ok(agreed)
     }

@@ -11,13 +11,16 @@ use visapult_volume::coordinates::{cut, shown_evenly};
 use visapult_volume::{Box3, Coordinates, StepIndex, StepSpan};
 
 use crate::axes::HOW_TO_SPACE;
-use crate::level::{place, tiles};
+use crate::level::{HELD, place};
 use crate::options::with_option;
 use crate::source::Scale;
+use crate::tiles::pieces;
 use crate::{Along, ReadRequest, Source, SourceError, SourceInfo, Together};
 
 /// How many times as many samples an axis may get, where one, two and three have uneven ones.
 const MOST_TIMES: [usize; 3] = [4, 3, 2];
+/// Part of a distance by which samples may differ and lie at one place.
+const ROUNDING: f64 = 1e-4;
 /// Values that one thread makes at least.
 const AT_A_TIME: usize = 1 << 14;
 
@@ -42,6 +45,7 @@ pub(crate) fn evenly_spaced(source: Box<dyn Source>) -> Result<Box<dyn Source>, 
         axes[axis] = Some(even.between);
     }
     info.name = with_option(&info.name, "spacing=even");
+    info.grid().validate().map_err(|e| SourceError::format(&info.name, e.to_string()))?;
     Ok(Box::new(EvenlySpaced { source, info, axes }))
 }
 
@@ -72,9 +76,11 @@ impl Even {
         let intervals = uneven.len() - 1;
         let (first, last) = (uneven[0], uneven[intervals]);
         let least = uneven.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(f64::INFINITY, f64::min);
-        let wanted = ((last - first).abs() / least).ceil();
+        // Distances are rounded.
+        let wanted = ((last - first).abs() / least - ROUNDING).ceil();
         let made = (wanted as usize).clamp(intervals, intervals * most_times);
-        let values: Arc<[f64]> = (0..=made).map(|i| first + (last - first) * i as f64 / made as f64).collect();
+        let at = |i: usize| if i == made { last } else { first + (last - first) * (i as f64 / made as f64) };
+        let values: Arc<[f64]> = (0..=made).map(at).collect();
         let between = values.iter().map(|value| Between::of(*value, uneven)).collect();
         Self { between, values, is_coarser: wanted > made as f64 }
     }
@@ -101,9 +107,11 @@ impl Between {
         let behind = uneven.partition_point(|sample| if falls { *sample >= value } else { *sample <= value });
         let sample = behind.clamp(1, uneven.len() - 1) - 1;
         let share = (value - uneven[sample]) / (uneven[sample + 1] - uneven[sample]);
-        match share as f32 {
-            1.0 => Self { sample: sample + 1, share: 0.0 },
-            share => Self { sample, share },
+        // What is missing beside a sample does not take it away.
+        if share > 1.0 - ROUNDING {
+            Self { sample: sample + 1, share: 0.0 }
+        } else {
+            Self { sample, share: if share > ROUNDING { share as f32 } else { 0.0 } }
         }
     }
 
@@ -132,6 +140,22 @@ impl EvenlySpaced {
         asked
     }
 
+    /// Boxes that what is asked for is made in: of each, and of what it is made from, no more is held than has to be.
+    fn pieces(&self, request: &ReadRequest) -> Vec<Box3> {
+        let mut left = pieces(&request.bounds, self.grain(request.field, request.level), HELD);
+        let mut small = Vec::new();
+        while let Some(piece) = left.pop() {
+            let size = piece.size();
+            let is_cut = |axis: &usize| self.axes[*axis].is_some() && size[*axis] > 1;
+            // Where coordinates lie close, few samples are made from many.
+            match (0..3).rev().find(is_cut).filter(|_| self.asked(&piece).volume() > 2 * HELD) {
+                Some(axis) => left.extend(halves(&piece, axis)),
+                None => small.push(piece),
+            }
+        }
+        small
+    }
+
     fn made(&self, request: &ReadRequest, bounds: &Box3) -> Result<Vec<f32>, SourceError> {
         let asked = self.asked(bounds);
         let mut values = vec![0.0; asked.volume()];
@@ -144,6 +168,13 @@ impl EvenlySpaced {
         }
         Ok(values)
     }
+}
+
+fn halves(whole: &Box3, axis: usize) -> [Box3; 2] {
+    let (mut one, mut other) = (*whole, *whole);
+    let middle = whole.lo[axis].midpoint(whole.hi[axis]);
+    (one.hi[axis], other.lo[axis]) = (middle, middle);
+    [one, other]
 }
 
 /// What lies `between` samples along one axis of `values`, of which the first is the first that is asked.
@@ -185,7 +216,7 @@ impl Source for EvenlySpaced {
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
         let (grain, before, now) = (self.source.grain(field, level), self.source.info().grid(), self.info.grid());
-        std::array::from_fn(|axis| grain[axis].saturating_mul(now.size[axis]) / before.size[axis])
+        std::array::from_fn(|axis| (grain[axis].saturating_mul(now.size[axis]) / before.size[axis]).max(1))
     }
 
     fn together(&self, field: usize, level: usize) -> Together {
@@ -216,8 +247,8 @@ impl Source for EvenlySpaced {
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
-        for tile in tiles(&request.bounds, 0) {
-            place(&self.made(request, &tile)?, &tile, out, &request.bounds);
+        for piece in self.pieces(request) {
+            place(&self.made(request, &piece)?, &piece, out, &request.bounds);
         }
         Ok(())
     }
@@ -290,6 +321,28 @@ mod tests {
         assert_eq!(depth.values[..], [3.0, 2.0, 1.0, 0.0]);
         assert_eq!((source.info().name.as_str(), source.samples_read()), ("ramp?spacing=even", 60));
         assert!(source.info().format.contains("3 uneven samples along depth made 4, equally far apart; 4 uneven"));
+    }
+
+    #[test]
+    fn places_that_are_rounded_are_hit() {
+        assert_eq!(places(&[0.1, 0.2, 0.3, 0.7], 4), [0.0, 1.0, 2.0, 2.25, 2.5, 2.75, 3.0]);
+        assert_eq!(
+            places(&[0.1, 0.3, 0.5, 1.1], 4),
+            [0.0, 1.0, 2.0, 2.0 + f64::from(1.0_f32 / 3.0), 2.0 + f64::from(2.0_f32 / 3.0), 3.0]
+        );
+        for huge in [&[0.0, 1e307, 1e308, 1.7e308][..], &[-1e16, 0.0, 1.0, 3.0]] {
+            let places = places(huge, 4);
+            assert!(places.is_sorted() && places[0] == 0.0 && places[places.len() - 1] == 3.0, "{places:?}");
+        }
+    }
+
+    #[test]
+    fn thin_boxes_where_samples_lie_close_are_made_in_little_memory() {
+        let mut close: Vec<f64> = (0..100_000).map(|i| f64::from(i) * 1e-6).collect();
+        close.push(1000.0);
+        let source = column([100_001, 40, 40], [told(&close), Along::Grid, Along::Grid]).unwrap();
+        let bounds = Box3::new([0, 0, 0], [2, 40, 40]);
+        assert_eq!(read(source.as_ref(), bounds)[2..4], [100.0, 100.0 + 2500.0]);
     }
 
     #[test]

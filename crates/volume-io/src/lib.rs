@@ -56,6 +56,7 @@ const FILES: [&str; 4] = [".npy", ".nii", ".nii.gz", ".json"];
 /// Those of archives, of which nothing is read.
 const ARCHIVES: [&str; 2] = [".npz", ".zip"];
 
+pub use axes::HOW_TO_SPACE;
 pub use choice::{Alike, Choice};
 pub use level::{at_level, from_level, levels_of};
 pub use logarithm::name_within_logarithm;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use rayon::prelude::*;
 use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
 
+use crate::level::{HELD, place};
 use crate::source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
+use crate::tiles::pieces;
 use crate::vectors::{Vector, vectors_of};
 
 /// Values that one thread makes at a time.
@@ -41,6 +43,20 @@ impl WithMagnitudes {
 
     fn is_own(&self, field: usize) -> bool {
         field < self.source.info().fields.len()
+    }
+
+    /// The magnitudes in a box of few samples.
+    fn lengths(&self, request: &ReadRequest) -> Result<Vec<f32>, SourceError> {
+        let mut lengths = vec![0.0; request.bounds.volume()];
+        let mut component = lengths.clone();
+        for field in self.read_for(request.field) {
+            self.source.read(&ReadRequest { field, ..*request }, &mut component)?;
+            let pairs = lengths.par_chunks_mut(AT_A_TIME).zip(component.par_chunks(AT_A_TIME));
+            pairs.for_each(|(lengths, values)| {
+                lengths.iter_mut().zip(values).for_each(|(so_far, value)| *so_far = length(*so_far, *value));
+            });
+        }
+        Ok(lengths)
     }
 }
 
@@ -103,7 +119,14 @@ impl Source for WithMagnitudes {
     }
 
     fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
-        if self.is_own(request.field) { self.source.shared(request) } else { Ok(None) }
+        if self.is_own(request.field) {
+            return self.source.shared(request);
+        }
+        // What is asked of a simulation has come by then: all of it is asked for, whether the first has come or not.
+        let asked = self.read_for(request.field).into_iter().map(|field| ReadRequest { field, ..*request });
+        let outcomes: Vec<_> = asked.map(|request| self.source.shared(&request)).collect();
+        outcomes.into_iter().try_for_each(|outcome| outcome.map(|_| ()))?;
+        Ok(None)
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
@@ -111,20 +134,11 @@ impl Source for WithMagnitudes {
             return self.source.read(request, out);
         }
         request.check(&self.info, self.steps(), out.len())?;
-        let mut component = vec![0.0; out.len()];
-        let mut outcome = Ok(());
-        out.fill(0.0);
-        for field in self.read_for(request.field) {
-            // A simulation sends what was asked for once: so all are, whether the first has come or not.
-            outcome = outcome.and(self.source.read(&ReadRequest { field, ..*request }, &mut component));
-            if outcome.is_ok() {
-                let pairs = out.par_chunks_mut(AT_A_TIME).zip(component.par_chunks(AT_A_TIME));
-                pairs.for_each(|(out, values)| {
-                    out.iter_mut().zip(values).for_each(|(out, value)| *out = length(*out, *value))
-                });
-            }
+        let grain = self.grain(request.field, request.level);
+        for bounds in pieces(&request.bounds, grain, HELD) {
+            place(&self.lengths(&ReadRequest { bounds, ..*request })?, &bounds, out, &request.bounds);
         }
-        outcome
+        Ok(())
     }
 }
 
@@ -252,9 +266,13 @@ mod tests {
                 StepSpan { first: 0, last: 9 }
             }
 
-            fn read(&self, request: &ReadRequest, _out: &mut [f32]) -> Result<(), SourceError> {
+            fn shared(&self, request: &ReadRequest) -> Result<Option<SharedValues>, SourceError> {
                 self.1.lock().unwrap().push(request.field);
                 Err(SourceError::WithoutField { step: request.step, field: self.0.fields[request.field].name.clone() })
+            }
+
+            fn read(&self, request: &ReadRequest, _out: &mut [f32]) -> Result<(), SourceError> {
+                self.shared(request).map(|_| ())
             }
         }
         let asked = Arc::default();
@@ -263,8 +281,7 @@ mod tests {
             info: with_magnitudes(Box::new(magnetic())).info().clone(),
             source: Box::new(Absent(magnetic().0, Arc::clone(&asked))),
         };
-        let mut out = vec![0.0; 8];
-        let cause = made.read(&request(4), &mut out).unwrap_err().to_string();
+        let cause = made.shared(&request(4)).err().unwrap().to_string();
         assert!(cause.contains("without Bx"), "{cause}");
         assert_eq!(*asked.lock().unwrap(), [0, 2, 3]);
     }

@@ -33,6 +33,22 @@ pub(crate) fn covering(bounds: &Box3, edge: [usize; 3]) -> Vec<Box3> {
     tiles
 }
 
+/// Boxes of whole grains that `bounds` is made in piece by piece, of at most so many samples where one grain is not more.
+pub(crate) fn pieces(bounds: &Box3, grain: [usize; 3], most: usize) -> Vec<Box3> {
+    let size = bounds.size();
+    let mut held = 1;
+    let edge = std::array::from_fn(|axis| {
+        let edge = (most / held / grain[axis]).max(1).saturating_mul(grain[axis]);
+        held *= edge.min(size[axis]).max(1);
+        edge
+    });
+    let first: [usize; 3] = std::array::from_fn(|axis| bounds.lo[axis] / grain[axis] * grain[axis]);
+    let moved = |at: [usize; 3], by: fn(usize, usize) -> usize| std::array::from_fn(|axis| by(at[axis], first[axis]));
+    let from_first = Box3::new(moved(bounds.lo, std::ops::Sub::sub), moved(bounds.hi, std::ops::Sub::sub));
+    let back = |piece: Box3| Box3::new(moved(piece.lo, std::ops::Add::add), moved(piece.hi, std::ops::Add::add));
+    covering(&from_first, edge).into_iter().map(back).collect()
+}
+
 /// Fills `out` (`[z, y, x]` of `bounds`) from `tiles`, each decoded by `decode` into `[z, y, x]` of itself.
 pub(crate) fn read_tiles(
     tiles: &[Box3],
@@ -184,5 +200,25 @@ mod tests {
     #[test]
     fn an_empty_box_has_no_tiles() {
         assert!(covering(&Box3::new([4, 4, 4], [4, 9, 9]), [4, 4, 4]).is_empty());
+    }
+
+    #[test]
+    fn pieces_are_whole_grains_and_few_samples() {
+        let bounds = Box3::new([3, 2, 1], [103, 52, 41]);
+        for (grain, most, due) in [
+            ([1, 1, 1], 5000, 40),
+            ([1, 1, 1], 1, 200_000),
+            ([1000, 1000, 1], 20_000, 10),
+            ([32, 32, 32], 1, 16),
+            ([32, 32, 32], 1 << 20, 1),
+        ] {
+            let pieces = pieces(&bounds, grain, most);
+            assert_eq!(pieces.iter().map(Box3::volume).sum::<usize>(), bounds.volume());
+            assert_eq!(pieces.len(), due, "{grain:?}, {most}");
+            let is_within = |piece: &Box3| {
+                (0..3).all(|axis| piece.lo[axis] == bounds.lo[axis] || piece.lo[axis] % grain[axis] == 0)
+            };
+            assert!(pieces.iter().all(is_within));
+        }
     }
 }

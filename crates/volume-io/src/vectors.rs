@@ -21,11 +21,13 @@ struct Stem {
     letters: [char; 3],
 }
 
+/// What stands between a name and the letter of a component.
+const SEPARATORS: [char; 4] = ['_', '-', ' ', '.'];
 /// Letters by which components are told apart.
 const LETTERS: [[char; 3]; 4] = [['x', 'y', 'z'], ['X', 'Y', 'Z'], ['u', 'v', 'w'], ['U', 'V', 'W']];
 
 /// The vectors among `fields`: two or three of one unit whose names differ in a letter alone, x, y, z behind a name (`Bx`, `velocity_x`, `E/x`) or before one (`x_velocity`), or u, v, w
-/// by themselves or before digits and an `a` (`u`, `u10`, `ua`). One whose magnitude is a field already is none.
+/// by themselves or with what winds and currents have beside them (`u10`, `ua`, `uo`, `water_u`). One whose magnitude is a field already is none, nor one of which z has another unit.
 pub fn vectors_of(fields: &[FieldInfo]) -> Vec<Vector> {
     let mut found: BTreeMap<Stem, [Option<usize>; 3]> = BTreeMap::new();
     for (number, field) in fields.iter().enumerate() {
@@ -36,7 +38,14 @@ pub fn vectors_of(fields: &[FieldInfo]) -> Vec<Vector> {
     let vector = |(stem, [one, other, third]): (&Stem, &[Option<usize>; 3])| {
         let (one, other) = (one.as_ref()?, other.as_ref()?);
         let alike = |number: &&usize| fields[**number].unit == fields[*one].unit;
+        // What rises beside a wind is often told by pressure.
+        if !stem.is_wind() && third.as_ref().is_some_and(|third| !alike(&third)) {
+            return None;
+        }
         let third = third.as_ref().filter(alike);
+        if third.is_none() && !stem.tells_two() {
+            return None;
+        }
         let components: Vec<usize> = [Some(one), Some(other), third].into_iter().flatten().copied().collect();
         let magnitude = stem.magnitude(components.len());
         let is_new = fields.iter().all(|field| field.name != magnitude);
@@ -60,11 +69,14 @@ fn stems_of(name: &str) -> Vec<(Stem, usize)> {
                 (Stem { before, behind: behind.to_owned(), letters }, component)
             };
             if letters[0].eq_ignore_ascii_case(&'u') {
-                let behind = last.strip_prefix(letter).filter(|behind| is_height(behind));
+                let behind = last.strip_prefix(letter).filter(|behind| is_beside_wind(behind));
                 stems.extend(behind.map(|behind| stem("", behind)));
+                let before = last.strip_suffix(letter).filter(|before| is_before_wind(before));
+                stems.extend(before.map(|before| stem(before, "")));
                 continue;
             }
             let before = last.strip_suffix(letter).filter(|before| !before.is_empty() || !folder.is_empty());
+            let before = before.filter(|before| !is_row(before));
             stems.extend(before.map(|before| stem(before, "")));
             let behind = last.strip_prefix(letter).filter(|behind| behind.starts_with(['_', '-', ' ']));
             stems.extend(behind.map(|behind| stem("", behind)));
@@ -73,20 +85,43 @@ fn stems_of(name: &str) -> Vec<(Stem, usize)> {
     stems
 }
 
-/// What stands behind u and v of winds: a height in metres, or the `a` of air.
-fn is_height(behind: &str) -> bool {
-    behind == "a" || behind.bytes().all(|sign| sign.is_ascii_digit())
+/// What stands behind u and v of winds and currents: a height in metres, or what data centres write there.
+fn is_beside_wind(behind: &str) -> bool {
+    let known = ["a", "o", "as", "vel", "grd"];
+    known.iter().any(|known| behind.eq_ignore_ascii_case(known)) || behind.bytes().all(|sign| sign.is_ascii_digit())
+}
+
+/// What stands before them: a height, or a word of its own.
+fn is_before_wind(before: &str) -> bool {
+    !before.is_empty() && (before.ends_with('_') || before.bytes().all(|sign| sign.is_ascii_digit()))
+}
+
+/// Whether what stands before a component is a row of a tensor: `tau_x` of `tau_xy`.
+fn is_row(before: &str) -> bool {
+    let mut signs = before.chars().rev();
+    signs.next().is_some_and(|last| "xyzXYZ".contains(last))
+        && signs.next().is_some_and(|sign| SEPARATORS.contains(&sign))
 }
 
 impl Stem {
+    fn is_wind(&self) -> bool {
+        self.letters[0].eq_ignore_ascii_case(&'u')
+    }
+
+    /// Whether two components are no coincidence of names: not of `mix` and `miy`.
+    fn tells_two(&self) -> bool {
+        let last = self.before.rsplit('/').next().unwrap_or_default();
+        self.is_wind() || last.len() <= 1 || last.ends_with(SEPARATORS) || !self.behind.is_empty()
+    }
+
     fn magnitude(&self, components: usize) -> String {
         let Self { before, behind, letters } = self;
-        if letters[0].eq_ignore_ascii_case(&'u') {
+        if self.is_wind() {
             let named: Vec<String> = letters[..components].iter().map(|letter| format!("{letter}{behind}")).collect();
             return format!("|{before}{}|", named.join(", "));
         }
-        let signs = ['_', '-', ' ', '.', '/'];
-        format!("|{}{}|", before.trim_end_matches(signs), behind.trim_start_matches(signs))
+        let or_folder = |sign| SEPARATORS.contains(&sign) || sign == '/';
+        format!("|{}{}|", before.trim_end_matches(or_folder), behind.trim_start_matches(or_folder))
     }
 }
 
@@ -127,13 +162,19 @@ mod tests {
         assert_eq!(of(&["wind/U10", "wind/V10"]), one("|wind/U10, V10|", &[0, 1]));
         let both = of(&["Bx", "Ex", "By", "Ey", "Bz", "Ez"]);
         assert_eq!(both, [one("|B|", &[0, 2, 4]), one("|E|", &[1, 3, 5])].concat());
+        assert_eq!(of(&["uo", "vo"]), one("|uo, vo|", &[0, 1]));
+        assert_eq!(of(&["UVEL", "VVEL", "WVEL"]), one("|UVEL, VVEL, WVEL|", &[0, 1, 2]));
+        assert_eq!(of(&["10u", "10v"]), one("|10u, v|", &[0, 1]));
+        assert_eq!(of(&["water_u", "water_v"]), one("|water_u, v|", &[0, 1]));
         assert_eq!(of(&["E_x", "E_y", "Ex", "Ey"]), one("|E|", &[0, 1]));
     }
 
     #[test]
     fn what_is_of_another_unit_is_no_component() {
         assert_eq!(vectors(&[("u", "m/s"), ("v", "m/s"), ("w", "Pa/s")]), one("|u, v|", &[0, 1]));
-        assert_eq!(vectors(&[("Bx", "T"), ("By", "nT"), ("Bz", "T")]), []);
+        for units in [["T", "nT", "T"], ["T", "T", ""], ["T", "T", "nT"]] {
+            assert_eq!(vectors(&[("Bx", units[0]), ("By", units[1]), ("Bz", units[2])]), [], "{units:?}");
+        }
     }
 
     #[test]
@@ -145,6 +186,9 @@ mod tests {
             &["Bx", "by"],
             &["Bx", "By", "Bz", "|B|"],
             &["xy", "yy"],
+            &["mix", "miy"],
+            &["flux", "fluy"],
+            &["tau_xx", "tau_xy", "tau_xz"],
             &[],
         ] {
             assert_eq!(of(names), [], "{names:?}");

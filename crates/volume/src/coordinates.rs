@@ -134,7 +134,7 @@ pub struct Placed {
 ///
 /// Lengths are told in the unit of the first axis that has more than one sample. Where units cannot be compared, or an axis has no coordinates, none is used, and y
 /// and x run the way that their coordinates grow, z where it is told which is up.
-/// One sample alone along an axis has no spacing, and is placed where its unit can be compared with that of the others.
+/// One sample alone along an axis has no spacing: it is as thick as samples of the other axes are apart at least, and placed where its unit can be compared with that of the others.
 pub fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     let mut placed = Placed::default();
     let remarks = &mut placed.remarks;
@@ -196,8 +196,16 @@ pub fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
             placed.is_more_than_grid = true;
         }
     }
+    give_thickness(grid);
     grid.unit = unit;
     placed
+}
+
+/// Makes single samples as thick as others are apart: beside spacings of kilometres, or of micrometres, a sheet of 1 is not to be seen.
+fn give_thickness(grid: &mut Grid) {
+    let apart = (0..3).filter(|&axis| grid.size[axis] > 1).map(|axis| grid.spacing[axis].abs());
+    let thickness = apart.fold(f64::INFINITY, f64::min);
+    (0..3).filter(|&axis| grid.size[axis] == 1).for_each(|axis| grid.spacing[axis] = thickness);
 }
 
 /// That coordinates of such a name are uneven, and what came of it.
@@ -273,10 +281,10 @@ mod tests {
             let told = place(&along, &mut grid).remarks;
             (grid.spacing, grid.unit, told.len())
         };
-        assert_eq!(placed("Mpc", "kpc"), ([2.0, 0.002, 1.0], "Mpc".to_owned(), 0));
-        assert_eq!(placed("kpc", "pc"), ([2.0, 0.002, 1.0], "kpc".to_owned(), 0));
+        assert_eq!(placed("Mpc", "kpc"), ([2.0, 0.002, 0.002], "Mpc".to_owned(), 0));
+        assert_eq!(placed("kpc", "pc"), ([2.0, 0.002, 0.002], "kpc".to_owned(), 0));
         assert_eq!(placed("kpc", "km"), ([1.0; 3], String::new(), 1));
-        assert_eq!(placed("1", ""), ([2.0, 2.0, 1.0], String::new(), 0));
+        assert_eq!(placed("1", ""), ([2.0, 2.0, 2.0], String::new(), 0));
     }
 
     #[test]
@@ -291,8 +299,8 @@ mod tests {
             let told = place(&along, &mut grid).remarks;
             (grid.origin, grid.spacing, grid.unit, told.len())
         };
-        assert_eq!(placed("m", 500.0), ([0.0, 5.0, 500.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
-        assert_eq!(placed("hPa", 500.0), ([0.0, 5.0, 0.0], [2.0, 2.0, 1.0], "m".to_owned(), 0));
+        assert_eq!(placed("m", 500.0), ([0.0, 5.0, 500.0], [2.0, 2.0, 2.0], "m".to_owned(), 0));
+        assert_eq!(placed("hPa", 500.0), ([0.0, 5.0, 0.0], [2.0, 2.0, 2.0], "m".to_owned(), 0));
         assert_eq!(placed("m", f64::NAN).0, [0.0, 5.0, 0.0]);
     }
 
@@ -311,7 +319,7 @@ mod tests {
         let fine = ([100.0, 2e3, 0.002], [50.0, 1e4, 0.01], "um".to_owned(), 0, false);
         assert_eq!(placed(["um", "mm", "nanometer"], [m, km, &[10.0, 12.0]]), fine);
         assert_eq!(placed(["\u{b5}m", "micron", "\u{3bc}m"], [km, km, km]).3, 0);
-        let plane = ([2.0, 2.0, 1.0], [10.0, 10.0, 0.05], "km".to_owned(), 0, false);
+        let plane = ([2.0, 2.0, 2.0], [10.0, 10.0, 0.05], "km".to_owned(), 0, false);
         assert_eq!(placed(["km", "km", "m"], [km, km, &[50.0]]), plane);
         assert_eq!(placed(["km", "km", "Mm"], [km, km, m]).0, [1.0; 3]);
     }

@@ -101,11 +101,11 @@ impl State {
         membership.members.iter().copied().filter(is_unready).collect()
     }
 
-    /// Those, in words.
-    pub(super) fn deaf_hands(&self) -> String {
+    /// Those, in words, if there are some.
+    pub(super) fn apart(&self) -> Option<String> {
         let hands: Vec<String> = self.unready_hands().iter().map(usize::to_string).collect();
-        let process = if hands.len() == 1 { "process" } else { "processes" };
-        format!("{process} {} of the back end: can they reach the machine it runs on?", hands.join(", "))
+        let told = || format!("the ranks are not all reached by process {} of the back end", hands.join(", "));
+        (!hands.is_empty()).then(told)
     }
 
     /// All ranks have declared what they publish.

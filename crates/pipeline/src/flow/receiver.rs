@@ -22,7 +22,7 @@ use crate::lock::{lock, unpoisoned};
 
 /// How long a step is waited for of which nothing more comes.
 const STEP_PATIENCE: Duration = Duration::from_secs(30);
-/// How long the ranks may take to reach the other processes of the back end, which may have begun late on a busy machine.
+/// How long the other processes of the back end may take to reach the ranks: they may have begun late on a busy machine.
 const HANDS_PATIENCE: Duration = Duration::from_secs(60);
 /// Said to a rank that has come again before it was noticed that its session has ended.
 const REPLACED: &str = "another session has taken its place";
@@ -295,30 +295,29 @@ impl Receiver {
     }
 
     /// Waits until all ranks have declared what they publish, or one cannot, or there are more than the `dialled`; and then until the other processes of the
-    /// back end have heard of them as well, whom the ranks dial.
+    /// back end, which dial them as well, have heard of all.
     pub(super) fn wait_for_ranks(&self, dialled: usize, limit: Duration) -> Result<(), FlowError> {
         let is_missed =
             |state: &mut State| !state.all_ranks_there() && state.trouble.is_none() && state.links.len() <= dialled;
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, is_missed);
-        let state = unpoisoned(waited).0;
-        if !state.all_ranks_there() {
-            return Err(FlowError::Nobody(state.trouble.clone().unwrap_or_else(|| {
-                let ranks = state.links.len();
-                if ranks > dialled {
-                    return format!("it has {ranks} ranks: give the URLs of all, not of {dialled} alone");
-                }
-                let missing =
-                    state.missing().unwrap_or_else(|| format!("{} of {ranks} ranks are there", state.ranks()));
-                format!("after {} s {missing}", limit.as_secs())
-            })));
-        }
-        let is_apart = |state: &mut State| !state.all_there() && state.trouble.is_none();
-        let state = unpoisoned(self.changed.wait_timeout_while(state, HANDS_PATIENCE, is_apart)).0;
+        let state = unpoisoned(self.changed.wait_timeout_while(self.lock(), limit, is_missed)).0;
+        let (state, waited) = if state.all_ranks_there() {
+            let is_apart = |state: &mut State| state.all_ranks_there() && !state.all_there() && state.trouble.is_none();
+            (unpoisoned(self.changed.wait_timeout_while(state, HANDS_PATIENCE, is_apart)).0, HANDS_PATIENCE)
+        } else {
+            (state, limit)
+        };
         if state.all_there() {
             return Ok(());
         }
-        let deaf = || format!("after {} s the ranks have not reached {}", HANDS_PATIENCE.as_secs(), state.deaf_hands());
-        Err(FlowError::Nobody(state.trouble.clone().unwrap_or_else(deaf)))
+        Err(FlowError::Nobody(state.trouble.clone().unwrap_or_else(|| {
+            let (there, ranks) = (state.ranks(), state.links.len());
+            if ranks > dialled {
+                return format!("it has {ranks} ranks: give the URLs of all, not of {dialled} alone");
+            }
+            let missing = state.missing().or_else(|| state.apart());
+            let missing = missing.unwrap_or_else(|| format!("{there} of {ranks} ranks are there"));
+            format!("after {} s {missing}", waited.as_secs())
+        })))
     }
 
     /// Whether all ranks have declared, within `limit`.

@@ -7,7 +7,7 @@ use visapult_publish::along::told_along;
 use visapult_publish::words::{cut, remarks_that_fit};
 use visapult_publish::{Delivery, FlowError, Publisher, PublisherOptions, Reversed};
 use visapult_volume::StepIndex;
-use visapult_volume_io::{ReadRequest, Source, SourceError};
+use visapult_volume_io::{HOW_TO_SPACE, ReadRequest, Source, SourceError};
 
 use crate::error::PipelineError;
 
@@ -17,9 +17,11 @@ const POLL: Duration = Duration::from_millis(100);
 pub(super) fn options_of(source: &dyn Source, session: visapult_ripp_net::Options) -> PublisherOptions {
     let info = source.info();
     let grid = info.grid().clone();
+    // Who receives it cannot ask for that.
+    let format = info.format.replace(&format!("; {HOW_TO_SPACE}"), "");
     PublisherOptions {
         name: info.name.clone(),
-        format: remarks_that_fit(&info.format, "and more where it is served"),
+        format: remarks_that_fit(&format, "and more where it is served"),
         rank: 0,
         ranks: 1,
         block: grid.bounds(),
