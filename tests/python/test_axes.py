@@ -276,10 +276,23 @@ def test_who_is_elsewhere_gets_samples_where_they_lie(tmp_path: Path) -> None:
     column_of_water(tmp_path / "sea.zarr")
     serving = Process([VISAPULT, "serve", f"{tmp_path}/sea.zarr?spacing=even", "--bind", "127.0.0.1:0"])
     try:
-        told = json.loads(run("info", "--json", serving.read_line()).stdout)
+        url = serving.read_line()
+        told = json.loads(run("info", "--json", url).stdout)
+        asked = run("info", f"{url}?spacing=even", check=False)
     finally:
         serving.stop()
     assert told["levels"][0]["size"] == [16, 12, 53]
+    assert "chosen where a source is" in asked.stderr and url not in asked.stderr
+
+
+def test_what_who_is_elsewhere_cannot_do_is_not_proposed(tmp_path: Path) -> None:
+    column_of_water(tmp_path / "sea.zarr")
+    serving = Process([VISAPULT, "serve", str(tmp_path / "sea.zarr"), "--bind", "127.0.0.1:0"])
+    try:
+        told = json.loads(run("info", "--json", serving.read_line()).stdout)
+    finally:
+        serving.stop()
+    assert "coordinates depth are uneven" in told["format"] and "spacing=even" not in told["format"]
 
 
 def test_a_first_axis_of_three_that_is_not_time_is_depth_in_hdf5(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use visapult_volume_io::{Source, SourceError, names_level};
+use visapult_volume_io::{Source, SourceError, names_level, names_options};
 
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
@@ -107,6 +107,10 @@ pub(crate) fn open_whole(watch: Watch, config: &BackEndConfig) -> Result<Opened,
             )));
         }
         return Ok(Opened::local(source));
+    }
+    if names_options(&config.source) {
+        let why = "levels and spacing are chosen where a source is: visapult serve 'FILE?spacing=even', and there the URL for here";
+        return Err(PipelineError::Option(why.to_owned()));
     }
     let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };
     FlowSource::dial(&config.source, options).map(Opened::flow).map_err(PipelineError::flow)

@@ -23,7 +23,8 @@ fn told(along: &Along) -> Option<AlongAxis> {
     let Along::Told(Coordinates { name, unit, values, are_downwards }) = along else { return None };
     let told = AlongAxis {
         name: cut(name),
-        unit: cut(unit),
+        // The number one is none (Climate and Forecast conventions, 3.1).
+        unit: if unit == "1" { String::new() } else { cut(unit) },
         values: resampled(values, values.len().min(MOST_ALONG)),
         is_vertical: are_downwards.is_some(),
     };

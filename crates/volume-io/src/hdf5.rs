@@ -234,9 +234,11 @@ fn axes_of(found: &[Found]) -> Result<Axes, String> {
         .map_err(|problem| format!("{problem}: add ':/' and one of their names to the file's"))
 }
 
-/// Whether a file is HDF5 by what it begins with, whatever it is called.
+/// Whether a file is HDF5 by what it begins with, whatever it is called, or what could be made that.
 pub(crate) fn is_hdf5(place: &Place) -> bool {
-    let begins = |(file, length): (std::fs::File, u64)| has_signature(&file, length).unwrap_or(false);
+    let begins = |(file, length): (std::fs::File, u64)| {
+        has_signature(&file, length).unwrap_or(false) || is_classic(&file, length)
+    };
     place.is_file() && place.open().is_ok_and(begins)
 }
 
@@ -259,12 +261,17 @@ fn check_beginning(home: &Home) -> Result<(), SourceError> {
     if has_signature(file, *length).map_err(|cause| SourceError::io(place.display(), cause))? {
         return heap::check(file, *length).map_err(|problem| SourceError::format(place.display(), problem));
     }
-    let mut start = [0; 3];
-    if *length > 3 && file.read_at(0, &mut start).is_ok() && start == *b"CDF" {
+    if is_classic(file, *length) {
         let problem = "it is a file of netCDF's classic format, not netCDF-4: convert it (nccopy -k nc4 in.nc out.nc)";
         return Err(SourceError::format(place.display(), problem));
     }
     Err(SourceError::format(place.display(), "it has no HDF5 signature: it is not HDF5, or its beginning is lost"))
+}
+
+/// Whether it begins as files of netCDF's classic format do.
+fn is_classic(file: &std::fs::File, length: u64) -> bool {
+    let mut start = [0; 3];
+    length > 3 && file.read_at(0, &mut start).is_ok() && start == *b"CDF"
 }
 
 /// The library's message on one line.

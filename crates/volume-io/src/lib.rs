@@ -62,7 +62,7 @@ pub use level::{at_level, from_level, levels_of};
 pub use logarithm::name_within_logarithm;
 pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
-pub use options::names_level;
+pub use options::{names_level, names_options};
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use vectors::{Vector, vectors_of};
 pub use visapult_volume::{Along, Coordinates};

@@ -24,6 +24,9 @@ impl Options {
     pub(crate) fn split(url: &str) -> Result<(&str, Self), SourceError> {
         let Some((source, query)) = query_of(url) else { return Ok((url, Self::default())) };
         let wrong = |problem: String| SourceError::Option { url: url.to_owned(), problem };
+        if query_of(source).is_some_and(|(_, query)| pairs(query).any(|(key, _)| is_known(key))) {
+            return Err(wrong("options are parted by &, as in ?spacing=even&level=1".to_owned()));
+        }
         if let Some((key, _)) = pairs(query).find(|(key, _)| !is_known(key)) {
             if !Path::new(source).exists() && !pairs(query).any(|(key, _)| is_known(key)) {
                 return Ok((url, Self::default()));
@@ -45,6 +48,12 @@ impl Options {
         }
         Ok((source, options))
     }
+}
+
+/// Whether options of a source stand in a URL, which are for who has it.
+pub fn names_options(url: &str) -> bool {
+    let known = [LEVEL, SPACING].iter().any(|key| url.contains(&format!("?{key}=")));
+    known && !Path::new(url).exists()
 }
 
 /// Whether `url` names one level of a source, and so no other.
@@ -103,6 +112,7 @@ mod tests {
         for query in ["leve=1", "level=1&leve=1", "leve=1&spacing=even"] {
             assert!(problem(query).ends_with(&format!("?{query}: {unknown}")), "{}", problem(query));
         }
+        assert!(problem("spacing=even?level=1").ends_with("options are parted by &, as in ?spacing=even&level=1"));
         assert!(problem("level=one").ends_with("a level is a number, 0 being the finest"));
         assert!(problem("spacing=odd").ends_with("unknown spacing 'odd'; it can be made even"));
     }

@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(pieces.iter().map(Box3::volume).sum::<usize>(), bounds.volume());
             assert_eq!(pieces.len(), due, "{grain:?}, {most}");
             let is_within = |piece: &Box3| {
-                (0..3).all(|axis| piece.lo[axis] == bounds.lo[axis] || piece.lo[axis] % grain[axis] == 0)
+                (0..3).all(|axis| piece.lo[axis] == bounds.lo[axis] || piece.lo[axis].is_multiple_of(grain[axis]))
             };
             assert!(pieces.iter().all(is_within));
         }
