@@ -186,9 +186,15 @@ def test_a_file_that_leaves_out_what_the_standard_asks_for_is_read_and_says_so(t
     ("gridSpacing", [0.0, 1, 1]), ("gridSpacing", [np.nan, 1, 1]), ("gridGlobalOffset", [np.inf, 0, 0]), ("gridUnitSI", 0.0),
 ])  # fmt: skip
 def test_meshes_that_lie_nowhere_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+    nowhere = {"gridSpacing": [1.0, 1, 1], "axisLabels": ["z", "y", "x"], name: value}
     with minimal(tmp_path / "run.h5", 1) as file:
-        file["data/0/meshes/u"].attrs.update({"gridSpacing": [1.0, 1, 1], "axisLabels": ["z", "y", "x"], name: value})
-    assert_one_clear_line(run("info", tmp_path / "run.h5", check=False).stderr, "run.h5")
+        file["data/0/meshes/u"].attrs.update(nowhere)
+    assert_one_clear_line(run("info", tmp_path / "run.h5", check=False).stderr, "run.h5", "u (its nodes lie nowhere: ")
+    with h5py.File(tmp_path / "run.h5", "r+") as file:
+        file["data/0/meshes/v"] = np.ones((2, 3, 4), "f4")
+    seen = told(tmp_path / "run.h5")
+    assert [field["name"] for field in seen["fields"]] == ["v"]
+    assert "not read: u (its nodes lie nowhere: " in seen["format"]
 
 
 def test_what_links_lead_to_is_not_read(tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ pub(super) fn component(meshes: &Group, name: &str) -> Result<Component, String>
     let dims =
         if is_fortran && matches!(stored, Values::Constant(..)) { dims.into_iter().rev().collect() } else { dims };
     let mesh = Mesh::of(record.told(), &dims, is_fortran)?;
+    mesh.check_place()?;
     let factor = attributes::number(object.told(), "unitSI").filter(|factor| factor.is_finite() && *factor != 0.0);
     let powers = values(record.told(), "unitDimension").and_then(|powers| <[f64; POWERS]>::try_from(powers).ok());
     // Without a factor nobody knows in which unit values are.
@@ -275,6 +276,17 @@ impl Mesh {
         if is_length(record) {
             self.nodes.unit = "m".to_owned();
         }
+    }
+
+    /// Refuses nodes that all lie in one place along an axis, or nowhere.
+    fn check_place(&self) -> Result<(), String> {
+        let Grid { spacing, origin, .. } = &self.nodes;
+        if spacing.iter().all(|spacing| spacing.is_finite() && *spacing != 0.0)
+            && origin.iter().all(|origin| origin.is_finite())
+        {
+            return Ok(());
+        }
+        Err(format!("its nodes lie nowhere: spacing {spacing:?}, origin {origin:?} along x, y, z"))
     }
 
     /// How far samples of a component are off the nodes, in spacings along x, y, z.
