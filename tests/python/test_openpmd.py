@@ -186,7 +186,7 @@ def test_a_file_that_leaves_out_what_the_standard_asks_for_is_read_and_says_so(t
 @pytest.mark.parametrize(("name", "value"), [
     ("gridSpacing", [0.0, 1, 1]), ("gridSpacing", [np.nan, 1, 1]), ("gridGlobalOffset", [np.inf, 0, 0]), ("gridUnitSI", 0.0),
 ])  # fmt: skip
-def test_meshes_that_lie_nowhere_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+def test_meshes_that_lie_nowhere_are_left_out_by_name(name: str, value: Any, tmp_path: Path) -> None:
     nowhere = {"gridSpacing": [1.0, 1, 1], "axisLabels": ["z", "y", "x"], name: value}
     with minimal(tmp_path / "run.h5", [0]) as file:
         file["data/0/meshes/u"].attrs.update(nowhere)
