@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -165,17 +166,17 @@ def test_an_iteration_without_a_number_is_read() -> None:
         assert (seen["format"], seen["times"], [field["name"] for field in seen["fields"]]) == ("openPMD, HDF5, chunked", [2], ["n"])
 
 
-def minimal(path: Path, steps: int) -> h5py.File:
+def minimal(path: Path, steps: Iterable[int], meshes: str = "meshes") -> h5py.File:
     """As little as a file may hold."""
     file = h5py.File(path, "w")
-    file.attrs.update({"openPMD": "2.0.0", "basePath": "/data/%T/", "meshesPath": "meshes/"})
-    for step in range(steps):
-        file[f"data/{step}/meshes/u"] = np.full((2, 3, 4), step, "f4")
+    file.attrs.update({"openPMD": "2.0.0", "basePath": "/data/%T/", "meshesPath": f"{meshes}/"})
+    for step in steps:
+        file[f"data/{step}/{meshes}/u"] = np.full((2, 3, 4), step, "f4")
     return file
 
 
 def test_a_file_that_leaves_out_what_the_standard_asks_for_is_read_and_says_so(tmp_path: Path) -> None:
-    minimal(tmp_path / "run.h5", 11).close()
+    minimal(tmp_path / "run.h5", range(11)).close()
     seen = told(tmp_path / "run.h5")
     assert (seen["times"], seen["steps"], seen["levels"][0]["spacing"]) == ([], [0, 10], [1, 1, 1])
     assert "axes without labels are taken as z, y, x; no gridSpacing along each axis: 1 is taken" in seen["format"]
@@ -185,16 +186,22 @@ def test_a_file_that_leaves_out_what_the_standard_asks_for_is_read_and_says_so(t
 @pytest.mark.parametrize(("name", "value"), [
     ("gridSpacing", [0.0, 1, 1]), ("gridSpacing", [np.nan, 1, 1]), ("gridGlobalOffset", [np.inf, 0, 0]), ("gridUnitSI", 0.0),
 ])  # fmt: skip
-def test_meshes_that_lie_nowhere_are_refused(name: str, value: Any, tmp_path: Path) -> None:
-    with minimal(tmp_path / "run.h5", 1) as file:
-        file["data/0/meshes/u"].attrs.update({"gridSpacing": [1.0, 1, 1], "axisLabels": ["z", "y", "x"], name: value})
-    assert_one_clear_line(run("info", tmp_path / "run.h5", check=False).stderr, "run.h5")
+def test_meshes_that_lie_nowhere_are_left_out_by_name(name: str, value: Any, tmp_path: Path) -> None:
+    nowhere = {"gridSpacing": [1.0, 1, 1], "axisLabels": ["z", "y", "x"], name: value}
+    with minimal(tmp_path / "run.h5", [0]) as file:
+        file["data/0/meshes/u"].attrs.update(nowhere)
+    assert_one_clear_line(run("info", tmp_path / "run.h5", check=False).stderr, "run.h5", "u (its nodes lie nowhere: ")
+    with h5py.File(tmp_path / "run.h5", "r+") as file:
+        file["data/0/meshes/v"] = np.ones((2, 3, 4), "f4")
+    seen = told(tmp_path / "run.h5")
+    assert [field["name"] for field in seen["fields"]] == ["v"]
+    assert "not read: u (its nodes lie nowhere: " in seen["format"]
 
 
 def test_what_links_lead_to_is_not_read(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "secret.h5", "w") as file:
         file["v"] = np.ones((2, 3, 4), "f4")
-    with minimal(tmp_path / "run.h5", 1) as file:
+    with minimal(tmp_path / "run.h5", [0]) as file:
         file["data/0/meshes/link"] = h5py.ExternalLink("secret.h5", "/v")
         file["data/0/meshes/soft"] = h5py.SoftLink("/data/0/meshes/link")
         layout = h5py.VirtualLayout((2, 3, 4), "f4")
@@ -203,7 +210,61 @@ def test_what_links_lead_to_is_not_read(tmp_path: Path) -> None:
         file["data/1"] = h5py.SoftLink("/data/0")
     seen = told(tmp_path / "run.h5")
     assert ([field["name"] for field in seen["fields"]], seen["steps"]) == (["u"], [0, 0])
-    assert "not read: virtual (its values are in other files)" in seen["format"]
+    links = [f"{name} (it is behind a link, which is not followed)" for name in ("link", "soft", "iteration 1")]
+    assert f"not read: {links[0]}, {links[1]}, virtual (its values are in other files); not read: {links[2]}" in seen["format"]
+
+
+def test_what_is_no_mesh_is_opened_by_its_whole_path_as_in_every_hdf5_file(tmp_path: Path) -> None:
+    minimal(tmp_path / "other.h5", [1]).close()
+    with minimal(tmp_path / "run.h5", [0]) as file:
+        file["elsewhere"] = np.ones((5, 6, 7), "f4")
+        file["data/0/meshes/soft"] = h5py.SoftLink("/elsewhere")
+        file["data/1"] = h5py.ExternalLink("other.h5", "/data/1")
+    for inside, size in (("data/0/meshes/soft", [7, 6, 5]), ("data/1/meshes/u", [4, 3, 2]), ("data/1", [4, 3, 2])):
+        seen = told(f"{tmp_path}/run.h5:/{inside}")
+        assert (seen["format"], seen["levels"][0]["size"]) == ("HDF5, contiguous", size), inside
+    with h5py.File(FILES / "modes.h5") as file:
+        path = next(f"data/{number}/{file.attrs['meshesPath'].decode()}E/r" for number in file["data"])
+        shape = file[path].shape
+    seen = told(f"{FILES}/modes.h5:/{path}")
+    assert seen["format"].startswith("HDF5, ") and seen["levels"][0]["size"] == list(shape[::-1])
+
+
+def test_a_file_of_links_to_iterations_is_opened_as_every_hdf5_file_but_not_in_a_share(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    minimal(folder / "run.h5", [1]).close()
+    with minimal(folder / "links.h5", []) as file:
+        file["data/1"] = h5py.ExternalLink("run.h5", "/data/1")
+    for source in (folder / "links.h5", f"{folder}/links.h5:/data/1/meshes/u"):
+        seen = told(source)
+        assert (seen["format"], [field["name"] for field in seen["fields"]], seen["fields"][0]["range"]) == ("HDF5, contiguous", ["u"], [1, 1])
+    refused = run("copy", "--field", "u", f"{url}/links.h5", tmp_path / "copy.zarr", check=False)
+    assert refused.returncode != 0
+    assert_one_clear_line(refused.stderr, "links.h5", "no mesh 'u'")
+
+
+def test_files_of_a_series_have_their_meshes_wherever_each_of_them_says(tmp_path: Path) -> None:
+    for number, meshes in enumerate(("meshes", "fields", "meshes")):
+        minimal(tmp_path / f"run{number}.h5", [number], meshes).close()
+    for source in (tmp_path / "run%T.h5", f"{tmp_path}/run%T.h5:/u"):
+        seen = told(source)
+        assert (seen["steps"], seen["fields"][0]["range"]) == ([0, 2], [0, 2])
+    seen = told(f"{tmp_path}/run%T.h5:/data/2/meshes/u")
+    assert (seen["steps"], seen["fields"][0]["range"]) == ([0, 0], [2, 2])
+    assert "not read: " in seen["format"] and "run1.h5 (no such mesh is in it)" in seen["format"]
+
+
+def test_of_a_series_a_file_of_another_kind_is_told_and_the_others_are_read(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "run0.h5", "w") as file:
+        file["u"] = np.ones((2, 3, 4), "f4")
+    for number in (50, 100):
+        minimal(tmp_path / f"run{number}.h5", [number]).close()
+    for inside, range in (("", [50, 100]), (":/u", [50, 100]), (":/data/50/meshes/u", [50, 50]), (":/data/100", [100, 100])):
+        seen = told(f"{tmp_path}/run%T.h5{inside}")
+        assert seen["fields"][0]["range"] == range, inside
+        assert "not read: " in seen["format"] and "run0.h5" in seen["format"]
+    for inside, said in (("data/77", ["no iteration 77 ", "there are 50, 100"]), ("data/50/meshes/uu", ["no mesh ", "there are u"]), ("w", ["no mesh 'w'", "there are u"])):
+        assert_one_clear_line(run("info", f"{tmp_path}/run%T.h5:/{inside}", check=False).stderr, *said)
 
 
 def test_of_many_iterations_few_are_looked_at_before_they_are_read(tmp_path: Path) -> None:

@@ -45,6 +45,21 @@ def test_without_dates_steps_are_so_many_minutes_after_the_first(times: Any, fou
     assert (seen["times"], seen["time_unit"]) == (found, unit)
 
 
+@pytest.mark.parametrize("texts", [True, False])
+def test_dates_are_those_of_the_calendar_that_the_file_names(texts: bool, tmp_path: Path) -> None:
+    path = Path(shutil.copy(FILE, tmp_path / "noleap.nc"))
+    dates = ["2004-02-28_18:00:00", "2004-03-01_00:00:00", "2004-03-01_06:00:00"]
+    with h5py.File(path, "r+") as file:
+        file["XTIME"].attrs["calendar"] = "noleap"
+        # By the type in the file: h5py's own would end each letter with a zero.
+        written = file["Times"].id
+        written.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array(dates, "S19").view("S1").reshape(3, 19), written.get_type())
+        if not texts:
+            del file["Times"]
+    seen = told(f"{path}:/T2")
+    assert (seen["times"], seen["calendar"]) == ([0, 21600, 43200] if texts else [0, 720, 1800.5], "noleap")
+
+
 def test_samples_are_as_far_apart_as_the_file_says_and_levels_are_upwards() -> None:
     [grid] = told(f"{FILE}:/T2")["levels"]
     assert (grid["size"], grid["spacing"][:2], grid["unit"]) == ([6, 5, 1], [4000, 3000], "m")

@@ -4,9 +4,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use calendar::Calendar;
-
-mod calendar;
+use visapult_volume::Calendar;
 
 const DAY_MS: i64 = 86_400_000;
 /// Milliseconds that doubles tell apart: the page counts in those.

@@ -1,9 +1,10 @@
-//! The nouns of the system: boxes, grids and the coordinates that they are made of, fields, steps, blocks, levels and decompositions.
+//! The nouns of the system: boxes, grids and the coordinates that they are made of, fields, steps, calendars, blocks, levels and decompositions.
 //!
 //! Owns no file, no socket, no thread. Sizes are `[nx, ny, nz]`; memory is `[z, y, x]`, x fastest.
 
 mod block;
 mod box3;
+mod calendar;
 pub mod coordinates;
 mod decomposition;
 mod field;
@@ -18,6 +19,7 @@ mod values;
 
 pub use block::Block;
 pub use box3::Box3;
+pub use calendar::Calendar;
 pub use coordinates::{Along, Coordinates};
 pub use decomposition::{Decomposition, DecompositionError};
 pub use field::{FieldInfo, ScalarType, ValueRange};

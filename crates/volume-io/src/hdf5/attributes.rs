@@ -30,12 +30,10 @@ pub(super) fn axes(dataset: &Dataset, shape: &Shape, known: &mut Scales) -> Resu
     let trial = axes.place(&told);
     let steps = usize::try_from(shape.steps).unwrap_or(usize::MAX);
     if let Some(scale) = scale(Role::Step) {
-        let own = known.coordinates(scale, steps).map(|found| (found, text(scale, "calendar")));
-        if let Some((found, calendar)) = own {
+        let own = known.coordinates(scale, steps).map(|found| (found, text(scale, "calendar").unwrap_or_default()));
+        if let Some((found, calendar)) = own.or_else(|| wrf::times(scale, steps, known)) {
             (axes.times, axes.time_unit) = (found.coordinates.values, found.coordinates.unit);
-            axes.calendar = calendar.unwrap_or_default();
-        } else if let Some((times, unit)) = wrf::times(scale, steps, known) {
-            (axes.times, axes.time_unit) = (times, unit);
+            axes.calendar = calendar;
         }
     }
     if ["element_size_um", "spacing"].iter().any(|name| numbers::<3>(dataset, name).is_some()) {

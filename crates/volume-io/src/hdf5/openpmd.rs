@@ -39,7 +39,6 @@ pub(super) struct OpenPmd {
     info: SourceInfo,
     steps: StepSpan,
     series: Series,
-    base: Base,
     iterations: Vec<Iteration>,
     fields: Vec<Field>,
     reversed: Reversed,
@@ -76,6 +75,9 @@ pub(crate) fn is_pattern(place: &Place) -> bool {
 impl OpenPmd {
     /// Opens what `inside` names in a file: all of it, an iteration, or meshes; `None` where that is something else.
     pub(super) fn of_file(file: &File, home: &Arc<Home>, inside: Option<&str>) -> Result<Option<Self>, SourceError> {
+        if !home.place.is_confined() && Base::of(file).is_behind_links(file) {
+            return Ok(None);
+        }
         let opened = Arc::new(Opened { file: file.clone(), home: Arc::clone(home) });
         Self::open(Series::One(opened), &home.place, inside)
     }
@@ -93,7 +95,7 @@ impl OpenPmd {
 
     fn open(series: Series, place: &Place, inside: Option<&str>) -> Result<Option<Self>, SourceError> {
         let Some(survey) = search::survey(&series, place, inside)? else { return Ok(None) };
-        let Survey { base, iterations, first, mut axes, .. } = survey;
+        let Survey { iterations, first, mut axes, .. } = survey;
         let wrong = |problem: String| SourceError::format(place.display(), problem);
         let reversed = Reversed::of(&mut axes.grid);
         axes.remarks.extend(reversed.remark());
@@ -101,7 +103,7 @@ impl OpenPmd {
         axes.remarks.extend(outside::remark(&outside));
         axes.grid.validate().map_err(|e| wrong(e.to_string()))?;
         let opened = series.open_at(&iterations[0])?;
-        let moment = base.moment(&opened.file, &iterations[0]).map_err(wrong)?;
+        let moment = iterations[0].moment(&opened.file).map_err(wrong)?;
         let (mut fields, mut infos, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
         for component in &first {
             let array = Array::of(&opened, component, &moment.path)?;
@@ -124,7 +126,7 @@ impl OpenPmd {
         };
         let steps = StepSpan { first: 0, last: iterations.len() as u64 - 1 };
         let open = Mutex::new(LruCache::new(MOST_OPEN));
-        Ok(Some(Self { info, steps, series, base, iterations, fields, reversed, outside, open }))
+        Ok(Some(Self { info, steps, series, iterations, fields, reversed, outside, open }))
     }
 
     /// A field at a step. Two that want the same both open it: nobody waits for the other.
@@ -139,7 +141,7 @@ impl OpenPmd {
             let shown = format!("{}:/{}", opened.home.place.display(), self.fields[field].name);
             SourceError::format(shown, format!("iteration {}: {problem}", iteration.number))
         };
-        let moment = self.base.moment(&opened.file, iteration).map_err(wrong)?;
+        let moment = iteration.moment(&opened.file).map_err(wrong)?;
         let meshes = moment.meshes.ok_or_else(|| wrong("it has no meshes: name another iteration".to_owned()))?;
         let component = component(&meshes, &self.fields[field].name).map_err(wrong)?;
         if component.shape != self.fields[field].shape {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use hdf5_metno::types::FixedAscii;
 use hdf5_metno::{Dataset, Group};
+use visapult_volume::Calendar;
 
-use super::attributes::{MAX_VALUES, number};
+use super::attributes::{MAX_VALUES, number, text};
 use super::find::{is_hard, is_in_file};
 use super::scales::{Scales, name_of};
 use crate::coordinates::{Coordinates, Found};
@@ -40,17 +41,20 @@ pub(super) fn along(scale: &Dataset, count: usize, known: &mut Scales) -> Option
     if fits { known.known_or(scale, count, made) } else { None }
 }
 
-/// When steps are along a scale that has no coordinates, and in which unit: by their dates, else by the minutes since the run began.
-pub(super) fn times(scale: &Dataset, steps: usize, known: &mut Scales) -> Option<(Arc<[f64]>, String)> {
+/// When steps are along a scale that has no coordinates, and by which calendar: by their dates, else by the minutes since the run began.
+pub(super) fn times(scale: &Dataset, steps: usize, known: &mut Scales) -> Option<(Found, String)> {
     if name_of(scale) != "Time" {
         return None;
     }
-    let found = dates(scale, steps, known).or_else(|| known.coordinates(&in_root(scale, "XTIME")?, steps));
-    found.map(|found| (found.coordinates.values, found.coordinates.unit))
+    let minutes = in_root(scale, "XTIME");
+    let calendar = minutes.as_ref().and_then(|minutes| text(minutes, "calendar")).unwrap_or_default();
+    let found = dates(scale, steps, &calendar, known).or_else(|| known.coordinates(&minutes?, steps));
+    found.map(|found| (found, calendar))
 }
 
 /// The dates of so many steps as seconds since the first of them.
-fn dates(scale: &Dataset, steps: usize, known: &mut Scales) -> Option<Found> {
+fn dates(scale: &Dataset, steps: usize, calendar: &str, known: &mut Scales) -> Option<Found> {
+    let calendar = Calendar::named(&calendar.to_ascii_lowercase())?;
     let dates = in_root(scale, "Times")?;
     let [count, signs] = *dates.shape().as_slice() else { return None };
     if count != steps || !(1..=MOST_SIGNS).contains(&signs) || !(1..=MOST_DATES).contains(&count) {
@@ -61,7 +65,7 @@ fn dates(scale: &Dataset, steps: usize, known: &mut Scales) -> Option<Found> {
         let signs: Vec<u8> = read.iter().map(|sign| sign.as_bytes().first().copied().unwrap_or(0)).collect();
         let texts: Option<Vec<_>> =
             signs.chunks(signs.len() / count).map(|date| std::str::from_utf8(date).ok()).collect();
-        let (values, unit) = since_first(&texts?)?;
+        let (values, unit) = since_first(&texts?, calendar)?;
         Some(Found::new(Coordinates { name: "Times".to_owned(), unit, values, are_downwards: None }))
     })
 }
@@ -76,30 +80,28 @@ fn in_root(dataset: &Dataset, name: &str) -> Option<Dataset> {
     is_hard(&root, name).then(|| root.dataset(name).ok())?.filter(is_in_file)
 }
 
-fn since_first(dates: &[&str]) -> Option<(Arc<[f64]>, String)> {
-    let seconds: Option<Vec<_>> = dates.iter().map(|date| seconds(date)).collect();
+fn since_first(dates: &[&str], calendar: Calendar) -> Option<(Arc<[f64]>, String)> {
+    let seconds: Option<Vec<_>> = dates.iter().map(|date| seconds(date, calendar)).collect();
     let seconds = seconds?;
     let first = dates.first()?.replace('_', " ");
     Some((seconds.iter().map(|one| (one - seconds[0]) as f64).collect(), format!("seconds since {first}")))
 }
 
 /// A date such as `2005-08-28_00:00:00`, in seconds.
-fn seconds(date: &str) -> Option<i64> {
+fn seconds(date: &str, calendar: Calendar) -> Option<i64> {
     let (day, time) = date.split_once('_')?;
     let numbers = |text: &str, mark: char| {
         let numbers: Option<Vec<i64>> =
             text.split(mark).map(|number| number.parse().ok().filter(|n| (0..=9999).contains(n))).collect();
         <[i64; 3]>::try_from(numbers?).ok()
     };
-    let ([year, month, day], [hours, minutes, seconds]) = (numbers(day, '-')?, numbers(time, ':')?);
-    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-    is_date.then(|| ((days(year, month, day) * 24 + hours) * 60 + minutes) * 60 + seconds)
-}
-
-/// Days since a date of old, years counted from March, so that leap days are at their end.
-const fn days(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (153 * month + 2) / 5 + day
+    let (date, [hours, minutes, seconds]) = (numbers(day, '-')?, numbers(time, ':')?);
+    if !(1..=12).contains(&date[1]) || hours > 23 || minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let day = calendar.day_of(date);
+    // Others are days that months do not have.
+    (calendar.date_of(day) == date).then_some(((day * 24 + hours) * 60 + minutes) * 60 + seconds)
 }
 
 #[cfg(test)]
@@ -109,12 +111,30 @@ mod tests {
     #[test]
     fn dates_are_seconds_since_the_first() {
         let dates = ["2004-02-28_18:00:00", "2004-02-29_00:00:00", "2004-03-01_00:00:30", "2005-03-01_00:00:30"];
-        let (seconds, unit) = since_first(&dates).unwrap();
+        let (seconds, unit) = since_first(&dates, Calendar::Standard).unwrap();
         assert_eq!(*seconds, [0.0, 21_600.0, 108_030.0, 108_030.0 + 365.0 * 86_400.0]);
         assert_eq!(unit, "seconds since 2004-02-28 18:00:00");
         for other in ["", "2004-02-28", "2004-13-28_00:00:00", "2004-02-28_00:00", "2004-02-28_00:00:-1", "a-b-c_d:e:f"]
         {
-            assert_eq!(since_first(&[other]), None, "{other}");
+            assert_eq!(since_first(&[other], Calendar::Standard), None, "{other}");
         }
+    }
+
+    #[test]
+    fn what_no_clock_and_no_calendar_shows_is_no_date() {
+        let is_date = |date: &str, calendar| since_first(&[date], calendar).is_some();
+        assert!(is_date("2004-02-29_23:59:59", Calendar::Standard));
+        for other in [
+            "2004-02-29_24:00:00",
+            "2004-02-29_00:60:00",
+            "2004-02-29_00:00:60",
+            "2004-02-31_00:00:00",
+            "2004-02-00_00:00:00",
+        ] {
+            assert!(!is_date(other, Calendar::Standard), "{other}");
+        }
+        assert!(!is_date("2004-02-29_00:00:00", Calendar::Alike(28)));
+        let days = since_first(&["2004-02-28_00:00:00", "2004-03-01_00:00:00"], Calendar::Alike(28));
+        assert_eq!(*days.unwrap().0, [0.0, 86_400.0]);
     }
 }

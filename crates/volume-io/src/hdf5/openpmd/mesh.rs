@@ -3,7 +3,7 @@
 //! Layout: openPMD standard 1.1.0, "Mesh Based Records", "Unit Systems and Dimensionality", "Constant Record Components".
 //! Invariant: only hard links are followed, and only values in the file itself are read.
 
-use hdf5_metno::{Dataset, Group, IndexType, IterationOrder, LinkType, Location, LocationType};
+use hdf5_metno::{Dataset, Group, IndexType, IterationOrder, Location, LocationType};
 use visapult_volume::{Grid, ScalarType};
 
 use super::left_out::LeftOut;
@@ -17,6 +17,8 @@ use crate::roles::{Role, is_in_order};
 
 /// Components of all meshes of an iteration.
 const MOST_COMPONENTS: usize = 1000;
+/// What is said of what is not read for that.
+pub(super) const BEHIND_LINK: &str = "it is behind a link, which is not followed";
 /// Powers that a unit has.
 const POWERS: usize = 7;
 
@@ -24,6 +26,14 @@ const POWERS: usize = 7;
 pub(super) enum Object {
     Array(Dataset),
     Group(Group),
+}
+
+/// Where a path ends, as far as hard links lead.
+pub(super) enum End {
+    Nowhere,
+    Group,
+    /// At what is no group, or at a link of another kind.
+    Else,
 }
 
 /// A component of a mesh in one iteration.
@@ -76,16 +86,17 @@ impl Object {
         })
     }
 
-    /// Whether something may be at a path in a group: what other links lead to is not looked at.
-    pub(super) fn may_be_at(group: &Group, path: &str) -> bool {
+    /// Where a path in a group ends.
+    pub(super) fn end_of(group: &Group, path: &str) -> End {
         let mut group = group.clone();
         for part in path.split('/').filter(|part| !part.is_empty()) {
             match Self::below(&group, part) {
                 Some(Self::Group(inner)) => group = inner,
-                found => return found.is_some() || group.link_exists(part),
+                None if !group.link_exists(part) => return End::Nowhere,
+                _ => return End::Else,
             }
         }
-        true
+        End::Group
     }
 
     fn told(&self) -> &Location {
@@ -135,13 +146,12 @@ pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String>
     };
     let record = wanted.split('/').next().unwrap_or_default();
     let mut found = Vec::new();
-    for name in hard_links(meshes)?.into_iter().filter(|name| record.is_empty() || name == record) {
+    for name in links(meshes)?.into_iter().filter(|name| record.is_empty() || name == record) {
         match Object::below(meshes, &name) {
             Some(Object::Group(group)) if !Object::Group(group.clone()).is_component() => {
-                found.extend(hard_links(&group)?.into_iter().map(|part| format!("{name}/{part}")));
+                found.extend(links(&group)?.into_iter().map(|part| format!("{name}/{part}")));
             }
-            Some(_) => found.push(name),
-            None => {}
+            _ => found.push(name),
         }
         if found.len() > MOST_COMPONENTS {
             return Err(format!(
@@ -153,13 +163,11 @@ pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String>
     Ok(found)
 }
 
-/// The names of what hard links of a group lead to, which are to be few.
-fn hard_links(group: &Group) -> Result<Vec<String>, String> {
+/// The names of the links of a group, which are to be few.
+fn links(group: &Group) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
-    let end = group.find_link(IndexType::Name, IterationOrder::Increasing, |name, link| {
-        if link.link_type == LinkType::Hard {
-            names.push(name.to_owned());
-        }
+    let end = group.find_link(IndexType::Name, IterationOrder::Increasing, |name, _| {
+        names.push(name.to_owned());
         Ok((names.len() > MOST_COMPONENTS).then_some(()))
     });
     match end.map_err(|e| format!("group '{}': {}", group.name(), one_line(&e)))? {
@@ -172,11 +180,11 @@ fn hard_links(group: &Group) -> Result<Vec<String>, String> {
 
 /// The component of such a name in a group of meshes, or why it is none.
 pub(super) fn component(meshes: &Group, name: &str) -> Result<Component, String> {
-    let missing = || "it is not there".to_owned();
+    let below = |group: &Group, name: &str| Object::below(group, name).ok_or_else(|| missing(group, name));
     let (record, part) = name.split_once('/').unwrap_or((name, ""));
-    let record = Object::below(meshes, record).ok_or_else(missing)?;
+    let record = below(meshes, record)?;
     let inner = match &record {
-        Object::Group(group) if !part.is_empty() => Some(Object::below(group, part).ok_or_else(missing)?),
+        Object::Group(group) if !part.is_empty() => Some(below(group, part)?),
         _ => None,
     };
     let object = inner.as_ref().unwrap_or(&record);
@@ -187,6 +195,7 @@ pub(super) fn component(meshes: &Group, name: &str) -> Result<Component, String>
     let dims =
         if is_fortran && matches!(stored, Values::Constant(..)) { dims.into_iter().rev().collect() } else { dims };
     let mesh = Mesh::of(record.told(), &dims, is_fortran)?;
+    mesh.check_place()?;
     let factor = attributes::number(object.told(), "unitSI").filter(|factor| factor.is_finite() && *factor != 0.0);
     let powers = values(record.told(), "unitDimension").and_then(|powers| <[f64; POWERS]>::try_from(powers).ok());
     // Without a factor nobody knows in which unit values are.
@@ -201,6 +210,16 @@ pub(super) fn component(meshes: &Group, name: &str) -> Result<Component, String>
         nodes: mesh.nodes,
         remarks: mesh.remarks,
     })
+}
+
+/// Why nothing of such a name is read of a group.
+fn missing(group: &Group, name: &str) -> String {
+    match group.link_exists(name) {
+        false => "it is not there",
+        true if is_hard(group, name) => "it is no array",
+        true => BEHIND_LINK,
+    }
+    .to_owned()
 }
 
 /// Lengths along the axes of a component, and its values.
@@ -275,6 +294,17 @@ impl Mesh {
         if is_length(record) {
             self.nodes.unit = "m".to_owned();
         }
+    }
+
+    /// Refuses nodes that all lie in one place along an axis, or nowhere.
+    fn check_place(&self) -> Result<(), String> {
+        let Grid { spacing, origin, .. } = &self.nodes;
+        if spacing.iter().all(|spacing| spacing.is_finite() && *spacing != 0.0)
+            && origin.iter().all(|origin| origin.is_finite())
+        {
+            return Ok(());
+        }
+        Err(format!("its nodes lie nowhere: spacing {spacing:?}, origin {origin:?} along x, y, z"))
     }
 
     /// How far samples of a component are off the nodes, in spacings along x, y, z.

@@ -2,37 +2,43 @@
 //!
 //! Invariant: no more than a bounded number of arrays is looked at, whatever there is.
 
+use std::sync::Arc;
+
 use super::left_out::LeftOut;
-use super::mesh::components;
+use super::mesh::{BEHIND_LINK, End, components, names};
 use super::series::{Base, Iteration, Moment, Series};
 use super::survey::{MOST_LOOKED_AT, Survey};
 use crate::SourceError;
+use crate::coordinates::cut;
+use crate::hdf5::find::instead;
 use crate::place::Place;
 
 /// What has been found.
 struct Search<'a> {
     series: &'a Series,
-    /// What is to be found in files.
+    /// What is to be found in files, and what that means in the last one in which it is an iteration, or meshes.
     inside: &'a str,
+    wanted: Option<(Option<u64>, String)>,
     survey: Option<Survey>,
     /// Meshes of the first iteration that has some.
     refused: LeftOut,
     /// Iterations and files.
     left_out: LeftOut,
-    /// Arrays that were looked at before there was a field.
+    /// What there is instead: the numbers of other iterations, and the names of other meshes.
+    others: Vec<u64>,
+    other_meshes: Vec<String>,
+    /// Iterations and arrays that were looked at before there was a field.
     tried: usize,
-    is_one_iteration: bool,
 }
 
 /// The fields and steps of what `inside` names in the files at `place`; `None` where that is no mesh.
 pub(super) fn survey(series: &Series, place: &Place, inside: Option<&str>) -> Result<Option<Survey>, SourceError> {
-    let inside = inside.unwrap_or_default().trim_matches('/');
-    let (refused, left_out) = Default::default();
-    let mut search = Search { series, inside, survey: None, refused, left_out, tried: 0, is_one_iteration: false };
+    let mut search = Search::of(series, inside.unwrap_or_default().trim_matches('/'));
     for file in 0..series.files() {
         match search.file(file) {
             Ok(true) => {}
-            Ok(false) => return Ok(None),
+            Ok(false) if series.files() == 1 => return Ok(None),
+            Ok(false) => search.left_out.add(format!("{} (no such mesh is in it)", series.shown(file))),
             Err(problem) if series.files() == 1 => return Err(problem),
             Err(problem) => search.left_out.add(problem.to_string()),
         }
@@ -40,30 +46,43 @@ pub(super) fn survey(series: &Series, place: &Place, inside: Option<&str>) -> Re
     search.found(place)
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn of(series: &'a Series, inside: &'a str) -> Self {
+        let (refused, left_out) = Default::default();
+        let (others, other_meshes) = Default::default();
+        Self { series, inside, wanted: None, survey: None, refused, left_out, others, other_meshes, tried: 0 }
+    }
+
     /// Goes through the iterations of a file; `false` where something else is wanted.
     fn file(&mut self, file: usize) -> Result<bool, SourceError> {
         let opened = self.series.open(file)?;
         let wrong = |problem: String| SourceError::format(opened.home.place.display(), problem);
-        let base = Base::of(&opened.file);
-        let Some((number, name)) = base.wanted(self.inside) else { return Ok(false) };
-        self.is_one_iteration = number.is_some();
-        for iteration in base.iterations(&opened, file).map_err(wrong)? {
-            if number.is_some_and(|number| number != iteration.number) {
+        let base = Arc::new(Base::of(&opened.file));
+        let Some((wanted, name)) = base.wanted(self.inside) else { return Ok(false) };
+        let all = base.group(&opened.file).map_err(wrong)?;
+        for iteration in base.iterations(&all, file).map_err(wrong)? {
+            let number = iteration.number;
+            if wanted.is_some_and(|wanted| wanted != number) {
+                self.others.push(number);
                 continue;
             }
-            let moment = base.moment(&opened.file, &iteration).map_err(wrong)?;
+            if iteration.is_linked {
+                self.left_out.add(format!("iteration {number} ({BEHIND_LINK})"));
+                continue;
+            }
+            let moment = iteration.moment_in(&all).map_err(wrong)?;
             match &mut self.survey {
                 Some(survey) => survey.add(iteration, &moment, &mut self.left_out),
-                None if self.tried < MOST_LOOKED_AT => self.begin(&base, iteration, &moment, &name).map_err(wrong)?,
+                None if self.tried < MOST_LOOKED_AT => self.begin(iteration, &moment, &name).map_err(wrong)?,
                 None => break,
             }
         }
+        self.wanted = Some((wanted, name));
         Ok(true)
     }
 
     /// Takes an iteration for the first step, if it has fields.
-    fn begin(&mut self, base: &Base, iteration: Iteration, moment: &Moment, wanted: &str) -> Result<(), String> {
+    fn begin(&mut self, iteration: Iteration, moment: &Moment, wanted: &str) -> Result<(), String> {
         let mut refused = LeftOut::default();
         let first = match &moment.meshes {
             Some(meshes) => components(meshes, wanted, &mut refused)?,
@@ -72,8 +91,11 @@ impl Search<'_> {
         self.tried += 1 + refused.count();
         if first.is_empty() {
             self.left_out.add(format!("iteration {} (no such mesh is in it)", iteration.number));
+            if let Some(meshes) = moment.meshes.as_ref().filter(|_| self.other_meshes.is_empty()) {
+                self.other_meshes = names(meshes, "").unwrap_or_default();
+            }
         } else {
-            self.survey = Some(Survey::begin(base.clone(), iteration, first, moment.time));
+            self.survey = Some(Survey::begin(iteration, first, moment.time));
         }
         if self.refused.count() == 0 || self.survey.is_some() {
             self.refused = refused;
@@ -81,19 +103,43 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn found(self, place: &Place) -> Result<Option<Survey>, SourceError> {
+    fn found(mut self, place: &Place) -> Result<Option<Survey>, SourceError> {
         let wrong = |problem: String| SourceError::format(place.display(), problem);
-        let Some(mut survey) = self.survey else {
-            if self.inside.is_empty() || self.refused.count() > 0 {
-                return Err(wrong(nothing(&self.refused, &self.left_out)));
-            }
-            return self.series.missing(self.inside).map_or(Ok(None), |problem| Err(wrong(problem)));
+        let Some(mut survey) = self.survey.take() else {
+            return self.problem().map_or(Ok(None), |problem| Err(wrong(problem)));
         };
         survey.check_sizes().map_err(|choice| SourceError::refused(place.display(), choice))?;
         survey.settle().map_err(wrong)?;
-        let hint = self.series.hint(place).filter(|_| !self.is_one_iteration);
+        let is_one_iteration = matches!(self.wanted, Some((Some(_), _)));
+        let hint = self.series.hint(place).filter(|_| !is_one_iteration);
         survey.axes.remarks.extend(self.refused.remark().into_iter().chain(self.left_out.remark()).chain(hint));
         Ok(Some(survey))
+    }
+
+    /// Why there is no field, and what is there; `None` where something is that is no mesh.
+    fn problem(&self) -> Option<String> {
+        let end = self.series.end_of(self.inside);
+        if matches!(end, End::Else) {
+            return None;
+        }
+        if self.inside.is_empty() || self.refused.count() > 0 {
+            return Some(nothing(&self.refused, &self.left_out));
+        }
+        match self.wanted.as_ref()? {
+            (Some(number), name) if self.tried == 0 || name.is_empty() => {
+                let mut others = self.others.clone();
+                others.sort_unstable();
+                others.dedup();
+                let others: Vec<_> = others.iter().map(u64::to_string).collect();
+                let instead = instead(&number.to_string(), &others);
+                Some(format!("there is no iteration {number} with meshes in it{instead}"))
+            }
+            _ if matches!(end, End::Group) => None,
+            _ => {
+                let (inside, instead) = (cut(self.inside), instead(self.inside, &self.other_meshes));
+                Some(format!("there is no mesh '{inside}' in it{instead}"))
+            }
+        }
     }
 }
 

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use hdf5_metno::{File, Group, LinkType};
 
-use super::mesh::{Object, names};
+use super::mesh::{End, Object};
 use super::pattern::Pattern;
 use crate::SourceError;
 use crate::coordinates::cut;
 use crate::hdf5::attributes::{number, text};
-use crate::hdf5::find::{instead, links};
+use crate::hdf5::find::links;
 use crate::hdf5::home::Home;
 use crate::hdf5::open_file;
 use crate::place::Place;
@@ -40,14 +40,17 @@ pub(super) struct Opened {
 /// A step.
 pub(super) struct Iteration {
     pub(super) number: u64,
-    /// Its group.
-    path: String,
+    /// Whether a link leads to it that is not followed.
+    pub(super) is_linked: bool,
+    /// Where its own file has iterations: those of a series may differ in that.
+    base: Arc<Base>,
+    /// What its group is called among those; nothing where it is the only one itself.
+    name: String,
     /// Which file of several it is in.
     file: usize,
 }
 
 /// Where a file has its iterations, and in them its meshes.
-#[derive(Clone)]
 pub(super) struct Base {
     /// The group that iterations are in.
     group: String,
@@ -130,28 +133,20 @@ impl Series {
         Some(format!("one file of a series: '{}' names all", cut(&named)))
     }
 
-    /// That nothing is at a path in the first file, and what is; `None` where something is, which is no mesh.
-    pub(super) fn missing(&self, inside: &str) -> Option<String> {
-        let opened = self.open(0).ok()?;
-        let base = Base::of(&opened.file);
-        let iterations = base.iterations(&opened, 0).unwrap_or_default();
-        let numbers = || iterations.iter().map(|iteration| iteration.number.to_string()).collect::<Vec<_>>();
-        let there = match base.wanted(inside)? {
-            (Some(number), name)
-                if !iterations.iter().any(|iteration| iteration.number == number) || name.is_empty() =>
-            {
-                return Some(format!(
-                    "there is no iteration {number} with meshes in it{}",
-                    instead(&number.to_string(), &numbers())
-                ));
-            }
-            _ if Object::may_be_at(&opened.file, inside) => return None,
-            _ => {
-                let first = base.moment(&opened.file, iterations.first()?).ok()?;
-                names(&first.meshes?, "").ok()?
-            }
-        };
-        Some(format!("there is no mesh '{}' in it{}", cut(inside), instead(inside, &there)))
+    /// Where a path ends in a file that is the only one.
+    pub(super) fn end_of(&self, path: &str) -> End {
+        match self {
+            Self::One(opened) => Object::end_of(&opened.file, path),
+            Self::Files(_) => End::Nowhere,
+        }
+    }
+
+    /// What one of them is called, for a message.
+    pub(super) fn shown(&self, file: usize) -> String {
+        match self {
+            Self::One(opened) => opened.home.place.display(),
+            Self::Files(places) => places[file].display(),
+        }
     }
 
     /// The file that an iteration is in.
@@ -173,16 +168,33 @@ impl Base {
         Self { group: group.to_owned(), names, meshes }
     }
 
-    /// The iterations of a file, the first one first.
-    pub(super) fn iterations(&self, opened: &Opened, file: usize) -> Result<Vec<Iteration>, String> {
+    /// The group that the iterations of a file are in.
+    pub(super) fn group(&self, file: &File) -> Result<Group, String> {
         let missing = || format!("it has no group '/{}', where iterations are: write it again", self.group);
-        let group = Object::group_at(&opened.file, &self.group).ok_or_else(missing)?;
+        Object::group_at(file, &self.group).ok_or_else(missing)
+    }
+
+    /// Whether all iterations of a file are behind links that are not followed.
+    pub(super) fn is_behind_links(&self, file: &File) -> bool {
+        let Ok(all) = self.group(file) else { return matches!(Object::end_of(file, &self.group), End::Else) };
+        let Some(names) = &self.names else { return false };
+        let links = links(&all).unwrap_or_default().into_iter();
+        let mut there =
+            links.filter(|(name, _)| names.number(name).is_some()).map(|(_, link)| link.link_type).peekable();
+        there.peek().is_some() && there.all(|kind| kind != LinkType::Hard)
+    }
+
+    /// The iterations in a group of them, the first one first.
+    pub(super) fn iterations(self: &Arc<Self>, all: &Group, file: usize) -> Result<Vec<Iteration>, String> {
+        let iteration = |number, name, is_linked| Iteration { number, is_linked, base: Arc::clone(self), name, file };
         let Some(names) = &self.names else {
-            let number = number(&group, "snapshot").unwrap_or_default() as u64;
-            return Ok(vec![Iteration { number, path: self.group.clone(), file }]);
+            let number = number(all, "snapshot").unwrap_or_default() as u64;
+            return Ok(vec![iteration(number, String::new(), false)]);
         };
-        let hard = links(&group)?.into_iter().filter(|(_, link)| link.link_type == LinkType::Hard);
-        let mut found: Vec<_> = hard.filter_map(|(name, _)| Some((names.number(&name)?, name))).collect();
+        let mut found: Vec<_> = links(all)?
+            .into_iter()
+            .filter_map(|(name, link)| Some((names.number(&name)?, name, link.link_type != LinkType::Hard)))
+            .collect();
         if found.len() > MOST_ITERATIONS {
             let count = found.len();
             return Err(format!(
@@ -191,10 +203,7 @@ impl Base {
             ));
         }
         found.sort();
-        Ok(found
-            .into_iter()
-            .map(|(number, name)| Iteration { number, path: format!("{}/{name}", self.group), file })
-            .collect())
+        Ok(found.into_iter().map(|(number, name, is_linked)| iteration(number, name, is_linked)).collect())
     }
 
     /// What a path in the file means: an iteration, if it names one, and the meshes of such a name. `None` where it leads elsewhere.
@@ -215,17 +224,26 @@ impl Base {
         }
         Some((None, in_meshes(inside).unwrap_or_else(|| inside.to_owned())))
     }
+}
 
-    /// What there is in an iteration.
-    pub(super) fn moment(&self, file: &File, iteration: &Iteration) -> Result<Moment, String> {
-        let group = Object::group_at(file, &iteration.path);
-        let group = group.ok_or_else(|| format!("its group '/{}' cannot be opened: copy it again", iteration.path))?;
-        let seconds = number(&group, "timeUnitSI").unwrap_or(1.0);
-        let meshes = self.meshes.as_ref().filter(|path| !path.is_empty());
+impl Iteration {
+    /// What there is in it.
+    pub(super) fn moment(&self, file: &File) -> Result<Moment, String> {
+        self.moment_in(&self.base.group(file)?)
+    }
+
+    /// The same, in the group of all iterations.
+    pub(super) fn moment_in(&self, all: &Group) -> Result<Moment, String> {
+        let Base { group, meshes, .. } = &*self.base;
+        let path = if self.name.is_empty() { group.clone() } else { format!("{group}/{}", self.name) };
+        let own = Object::group_at(all, &self.name);
+        let own = own.ok_or_else(|| format!("its group '/{path}' cannot be opened: copy it again"))?;
+        let seconds = number(&own, "timeUnitSI").unwrap_or(1.0);
+        let of_meshes = meshes.as_ref().filter(|path| !path.is_empty());
         Ok(Moment {
-            time: number(&group, "time").map_or(f64::NAN, |time| time * seconds),
-            meshes: meshes.and_then(|path| Object::group_at(&group, path)),
-            path: format!("{}/{}", iteration.path, self.meshes.as_deref().unwrap_or_default()),
+            time: number(&own, "time").map_or(f64::NAN, |time| time * seconds),
+            meshes: of_meshes.and_then(|path| Object::group_at(&own, path)),
+            path: format!("{path}/{}", meshes.as_deref().unwrap_or_default()),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::left_out::LeftOut;
 use super::mesh::{Component, component};
-use super::series::{Base, Iteration, Moment};
+use super::series::{Iteration, Moment};
 use crate::axes::{Axes, is_same};
 use crate::choice::{Choice, Refusal};
 use crate::coordinates::cut;
@@ -14,7 +14,6 @@ pub(super) const MOST_LOOKED_AT: usize = 20_000;
 
 /// The steps and fields of a source.
 pub(super) struct Survey {
-    pub(super) base: Base,
     pub(super) iterations: Vec<Iteration>,
     /// The fields, as the first iteration has them.
     pub(super) first: Vec<Component>,
@@ -27,10 +26,10 @@ pub(super) struct Survey {
 
 impl Survey {
     /// With the first iteration and its fields, of which there is one at least.
-    pub(super) fn begin(base: Base, iteration: Iteration, first: Vec<Component>, time: f64) -> Self {
+    pub(super) fn begin(iteration: Iteration, first: Vec<Component>, time: f64) -> Self {
         let axes = Axes::of_size(first[0].shape.size);
         let looked_at = first.len();
-        Self { base, iterations: vec![iteration], first, axes, times: vec![time], looked_at, moved: None }
+        Self { iterations: vec![iteration], first, axes, times: vec![time], looked_at, moved: None }
     }
 
     /// Takes an iteration for a step, if all fields are in it.

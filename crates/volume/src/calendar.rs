@@ -2,11 +2,12 @@
 
 /// Which day is which date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Calendar {
+pub enum Calendar {
     /// Julian, and from October 1582 on Gregorian.
     Standard,
     /// Gregorian, also before there was one.
     Proleptic,
+    /// Every fourth year has a day more.
     Julian,
     /// All years are alike: days of February, where the other months have theirs.
     Alike(i64),
@@ -25,7 +26,7 @@ const GREGORIAN_FROM: i64 = -141_427;
 
 impl Calendar {
     /// The one that netCDF calls so, in small letters.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "" | "standard" | "gregorian" => Self::Standard,
             "proleptic_gregorian" => Self::Proleptic,
@@ -38,11 +39,12 @@ impl Calendar {
     }
 
     /// Whether its dates are those of the present.
-    pub(super) const fn is_usual(self) -> bool {
+    pub const fn is_usual(self) -> bool {
         matches!(self, Self::Standard | Self::Proleptic)
     }
 
-    pub(super) fn day_of(self, date: [i64; 3]) -> i64 {
+    /// The day of a date, 1970-01-01 being 0, or that long after the first day of year 0 where all years are alike.
+    pub fn day_of(self, date: [i64; 3]) -> i64 {
         match self {
             Self::Standard => {
                 let day = Self::Julian.day_of(date);
@@ -64,7 +66,8 @@ impl Calendar {
         }
     }
 
-    pub(super) fn date_of(self, day: i64) -> [i64; 3] {
+    /// The date of such a day.
+    pub fn date_of(self, day: i64) -> [i64; 3] {
         match self {
             Self::Standard if day < GREGORIAN_FROM => Self::Julian.date_of(day),
             Self::Standard | Self::Proleptic => {
