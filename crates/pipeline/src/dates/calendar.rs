@@ -42,7 +42,13 @@ impl Calendar {
         matches!(self, Self::Standard | Self::Proleptic)
     }
 
-    pub(super) fn day_of(self, date: [i64; 3]) -> i64 {
+    /// The day of a date; `None` if it has no such date.
+    pub(super) fn day_that_is(self, date: [i64; 3]) -> Option<i64> {
+        let day = (1..=12).contains(&date[1]).then(|| self.day_of(date))?;
+        (self.date_of(day) == date).then_some(day)
+    }
+
+    fn day_of(self, date: [i64; 3]) -> i64 {
         match self {
             Self::Standard => {
                 let day = Self::Julian.day_of(date);
