@@ -125,6 +125,19 @@ def test_what_an_axis_of_xarray_says_amiss_is_passed_over_as_of_files() -> None:
             assert told(p.url)["along"][2] == {"name": "z", "unit": "m", "values": [1, 2, 3, 5], "is_vertical": False}
 
 
+def test_the_time_of_the_step_that_is_looked_at_is_told_of_a_running_program() -> None:
+    for calendar, date in (("noleap", ": 2001-03-01 12:00 (noleap)"), ("none", " (none)")):
+        with publisher(time_unit="hours since 2001-02-28", calendar=calendar) as p:
+            p.publish(36.0, ta=VALUES)
+            said = run("info", p.url).stdout
+            assert f"steps    0 to 0, more coming, step 0 at 36 hours since 2001-02-28{date}\n" in said, said
+            assert told(p.url)["time"] == 36
+    with publisher() as p:
+        p.publish(np.nan, ta=VALUES)
+        assert "steps    0 to 0, more coming\n" in run("info", p.url).stdout
+        assert "time" not in told(p.url)
+
+
 def test_many_coordinates_are_told_in_few_numbers() -> None:
     squares = np.arange(1000.0) ** 2
     with publisher(size=(1, 1, 1000), coordinates={"z": squares}) as p:
