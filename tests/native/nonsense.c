@@ -47,7 +47,7 @@ static void declaring(void) {
   REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, NULL, 4, NULL, NULL, NULL), "values is NULL");
   REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, places, 4, NULL, NULL, NULL), "along y neither grow nor fall");
   REFUSED(visapult_declare_coordinates(it, VISAPULT_Y, places, 4, NULL, NULL, "left"), "\"up\" or \"down\"");
-  REFUSED(visapult_declare_calendar(it, "no_leap"), "no calendar");
+  REFUSED(visapult_declare_calendar(it, "no_leap"), "calendar \"no_leap\" is none of standard");
   REFUSED(visapult_declare_field(it, " ", "Pa", VISAPULT_FLOAT32), "a field has no name");
   REFUSED(visapult_declare_parameter(it, " ", NULL, VISAPULT_NUMBER, 0, 1, 0.5), "a parameter has no name");
   REFUSED(visapult_declare_field(it, "p", "Pa", 99), "no type");

@@ -116,6 +116,28 @@ def test_coordinates_of_one_axis_stand_beside_the_grid_of_the_others(tmp_path: P
             assert told(p.url)["levels"][0]["unit"] == "km"
 
 
+def test_what_an_axis_of_xarray_says_amiss_is_passed_over_as_of_files() -> None:
+    numbers = np.array([1.0, 2, 3, 5])
+    odd = {"units": "m", "positive": "Upwards"}
+    for axis in (xarray.Variable("z", numbers, odd), xarray.DataArray(numbers, dims="z", name="", attrs=odd), xarray.DataArray(numbers, dims="z", name=7, attrs=odd)):
+        with publisher(coordinates={"z": axis}, unit="m") as p:
+            p.publish(0.0, ta=VALUES)
+            assert told(p.url)["along"][2] == {"name": "z", "unit": "m", "values": [1, 2, 3, 5], "is_vertical": False}
+
+
+def test_the_time_of_the_step_that_is_looked_at_is_told_of_a_running_program() -> None:
+    for calendar, date in (("noleap", ": 2001-03-01 12:00 (noleap)"), ("none", " (none)")):
+        with publisher(time_unit="hours since 2001-02-28", calendar=calendar) as p:
+            p.publish(36.0, ta=VALUES)
+            said = run("info", p.url).stdout
+            assert f"steps    0 to 0, more coming, step 0 at 36 hours since 2001-02-28{date}\n" in said, said
+            assert told(p.url)["time"] == 36
+    with publisher() as p:
+        p.publish(np.nan, ta=VALUES)
+        assert "steps    0 to 0, more coming\n" in run("info", p.url).stdout
+        assert "time" not in told(p.url)
+
+
 def test_many_coordinates_are_told_in_few_numbers() -> None:
     squares = np.arange(1000.0) ** 2
     with publisher(size=(1, 1, 1000), coordinates={"z": squares}) as p:
@@ -128,7 +150,7 @@ def test_ranks_that_place_samples_otherwise_are_refused_by_name() -> None:
     parts = [((0, 0, 0), (12, 6, 2)), ((0, 0, 2), (12, 6, 4))]
     for said, why in (
         ({"z": visapult.Coordinates([100, 300, 750, 1000], "hPa")}, r'along z are "z" in "hPa" \(1000 to 100\) where they were .*the first that differ are (700 and 750|750 and 700)'),
-        ({}, 'another grid|along . are'),
+        ({}, r'along z are (none beside the grid\'s where they were "z" in "hPa" |"z" in "hPa" \(1000 to 100\) where they were none)'),
     ):
         declared = [{"z": visapult.Coordinates(PLEV, "hPa")}, said]
         with (
@@ -149,6 +171,8 @@ def test_what_tells_no_place_for_each_sample_is_refused_where_it_is_declared() -
         ({"z": np.zeros((4, 4))}, "along z: pass an array of numbers"),
         ({"z": visapult.Coordinates([1, 2, 3, 4], 5)}, "along z: pass an array of numbers"),
         ({"z": visapult.Coordinates([1, 2, 3, 4], positive="left")}, '"up" or "down", where that is told, not "left"'),
+        ({"z": np.array([1, 2, 3, 4j])}, "along z are complex numbers: pass those that are meant, as array.real"),
+        ({"z": xarray.Variable("z", [1, 2, 3, 4j])}, "along z are complex numbers"),
         ({"t": [1, 2, 3, 4]}, "there is no axis t: they are x, y and z"),
         ([1, 2, 3, 4], "are not by axis"),
     ):
@@ -157,8 +181,11 @@ def test_what_tells_no_place_for_each_sample_is_refused_where_it_is_declared() -
         # Though nobody looks.
         with pytest.raises(visapult.CallError, match=why):
             publisher(coordinates=said, listen=None)
-    with pytest.raises(visapult.CallError, match="no calendar \"no_leap\": they are standard, .*noleap"):
+    with pytest.raises(visapult.CallError, match="^calendar \"no_leap\" is none of standard, .*noleap"):
         publisher(calendar="no_leap")
+    with publisher(calendar=None) as p:
+        p.publish(0.0, ta=VALUES)
+        assert told(p.url)["calendar"] == ""
     with pytest.raises(visapult.CallError, match="block"):
         publisher(coordinates={"z": [4, 3, 2, 1]}, block=((0, 0, 0), (12, 6, 5)))
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any, NoReturn
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -15,6 +16,8 @@ import numpy as np
 import pytest
 import xarray
 from websockets.exceptions import InvalidStatus
+from xarray.namedarray import parallelcompat
+from xarray.namedarray.parallelcompat import ChunkManagerEntrypoint
 
 from conftest import VISAPULT
 from page import Page
@@ -148,8 +151,93 @@ def test_what_xarray_has_is_shown_with_its_coordinates_and_steps(array: np.ndarr
     heights = xarray.DataArray(array, dims=("z", "y", "x"), coords={"height": (("z", "y", "x"), array)}, name="height")
     with visapult.view(heights) as view:
         assert shown(view.url)["extent"] == [0, 479]
-    with pytest.raises(visapult.ArrayError, match="xarray does not write it as Zarr"):
-        visapult.view(xarray.DataArray([[[object()]]], dims=("z", "y", "x")))
+
+
+def test_what_xarray_has_of_a_zarr_2_store_is_shown(array: np.ndarray, tmp_path: Path) -> None:
+    data = xarray.DataArray(array, dims=("z", "y", "x"), name="ta").to_dataset()
+    data.to_zarr(tmp_path / "ta.zarr", zarr_format=2, consolidated=False, encoding={"ta": {"scale_factor": 2.0, "dtype": "i2", "_FillValue": -1}})
+    opened = xarray.open_zarr(tmp_path / "ta.zarr", chunks=None, consolidated=False)
+    for what in (opened["ta"], opened["ta"] + 0, opened):
+        with visapult.view(what) as view:
+            assert shown(view.url)["extent"] == [0, 480]
+
+
+def test_of_an_array_of_xarray_that_alone_is_shown(array: np.ndarray) -> None:
+    steps = np.stack([array, array + 1])
+    several = {"z_rho": (("time", "z", "y", "x"), -steps), "XLAT": (("time", "y", "x"), steps[:, 0]), "depth_at": ((), 3.0)}
+    data = xarray.DataArray(steps, dims=("time", "z", "y", "x"), coords={"x": np.arange(10) * 5.0} | several, name="temp", attrs={"units": "K"})
+    with visapult.view(data) as view:
+        page = Page(view.url)
+        page.until(lambda: page.fields, "a field")
+        assert page.fields[0]["extent"] == [0, 479]
+        assert page.source["fields"] == [{"name": "temp", "unit": "K"}]
+        assert page.source["along"][0]["values"][-1] == 45
+    # Whatever it is called.
+    for name in ("u/v", "u?v", "", "."):
+        with visapult.view(data.rename(name)) as view:
+            assert shown(view.url)["extent"] == [0, 479]
+
+
+class Chunked:
+    """Values that are computed chunk by chunk, as Dask has them for xarray."""
+
+    def __init__(self, values: np.ndarray, chunks: tuple[tuple[int, ...], ...]) -> None:
+        self.values, self.chunks = values, chunks
+        self.shape, self.ndim, self.dtype = values.shape, values.ndim, values.dtype
+
+    def rechunk(self, sizes: dict[int, int]) -> "Chunked":
+        starts = [range(0, length, sizes[axis]) for axis, length in enumerate(self.shape)]
+        return Chunked(self.values, tuple(tuple(min(at.step, length - start) for start in at) for at, length in zip(starts, self.shape, strict=True)))
+
+    def __array_function__(self, *call: object) -> object:
+        return NotImplemented
+
+    def __array_ufunc__(self, *call: object) -> object:
+        return NotImplemented
+
+
+class Chunks(ChunkManagerEntrypoint):
+    """What xarray asks of those who compute so; the rest is not needed to write them."""
+
+    available = True
+
+    def __init__(self) -> None:
+        self.array_cls = Chunked
+
+    def chunks(self, data: Chunked) -> tuple[tuple[int, ...], ...]:
+        return data.chunks
+
+    def store(self, sources: Any, targets: Any, **how: object) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            target[...] = source.values
+
+    def unneeded(self, *call: object, **how: object) -> NoReturn:
+        raise AssertionError(call)
+
+    normalize_chunks = from_array = compute = apply_gufunc = unneeded
+
+
+def test_what_is_computed_in_uneven_chunks_is_shown(array: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallelcompat, "list_chunkmanagers", lambda: {"chunks": Chunks()})
+    # As a part of what has chunks of 4 x 6 x 10.
+    computed = Chunked(array, ((1, 4, 1), (2, 6), (10,)))
+    data = xarray.DataArray(computed, dims=("z", "y", "x"), coords={"z": np.arange(6) ** 2}, name="ta")
+    for what in (data, data.to_dataset()):
+        with visapult.view(what) as view:
+            assert shown(view.url)["extent"] == [0, 479]
+
+
+def test_what_of_xarray_cannot_be_shown_is_told_by_its_name(array: np.ndarray) -> None:
+    axes = ("z", "y", "x")
+    for what, kind, said in (
+        (xarray.DataArray(array[0], dims=("lat", "lon"), name="ta"), visapult.ArrayError, r"view: the DataArray ta has 2 axes \(lat, lon\): one of z, y and x is"),
+        (xarray.DataArray([[[object()]]], dims=axes, name="ta"), visapult.ArrayError, "view: xarray does not write the DataArray ta as Zarr: "),
+        (xarray.DataArray(array + 1j, dims=axes, name="ta"), visapult.Error, "the DataArray ta is not usable: .* not real numbers"),
+        (xarray.Dataset({"a": (axes, array), "b": (("u", "v", "w"), array[1:])}), visapult.Error, "the Dataset is not usable .* such as the Dataset's a"),
+    ):
+        with pytest.raises(kind, match=f"^{said}") as refused:
+            visapult.view(what)
+        assert tempfile.gettempdir() not in str(refused.value)
 
 
 def test_what_cannot_be_shown_is_told_as_the_program_tells_it(array: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

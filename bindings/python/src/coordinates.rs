@@ -47,6 +47,11 @@ fn of_axis(axis: &str, given: &Bound<'_, PyAny>) -> PyResult<AxisCoordinates> {
     };
     let Given { values, unit, name, positive } =
         described(given)?.map_or_else(|| given.extract(), Ok).map_err(wrong)?;
+    if is_complex(&values) {
+        return Err(CallError::new_err(format!(
+            "coordinates along {axis} are complex numbers: pass those that are meant, as array.real"
+        )));
+    }
     Ok(AxisCoordinates {
         name: name.unwrap_or_else(|| axis.to_owned()),
         unit,
@@ -55,7 +60,13 @@ fn of_axis(axis: &str, given: &Bound<'_, PyAny>) -> PyResult<AxisCoordinates> {
     })
 }
 
-/// Numbers, and what xarray knows of them; `None` of what is a `Coordinates`.
+/// NumPy makes real numbers of those, of which a part is lost.
+fn is_complex(values: &Bound<'_, PyAny>) -> bool {
+    let kind = values.getattr("dtype").and_then(|kind| kind.getattr("kind"));
+    kind.is_ok_and(|kind| kind.extract::<&str>().is_ok_and(|kind| kind == "c"))
+}
+
+/// Numbers, and what xarray knows of them, without what nobody can make use of; `None` of what is a `Coordinates`.
 fn described<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Given<'py>>> {
     let is_of_xarray = given.hasattr("attrs")? && given.hasattr("dims")?;
     if !is_of_xarray {
@@ -68,6 +79,8 @@ fn described<'py>(given: &Bound<'py, PyAny>) -> PyResult<Option<Given<'py>>> {
         let said = attributes.call_method1("get", (name,)).ok()?;
         said.cast::<PyString>().ok().map(|text| text.to_string())
     };
-    let name = given.getattr("name")?.extract().ok();
-    Ok(Some(Given { values: given.getattr("values")?, unit: said("units"), name, positive: said("positive") }))
+    let name = given.getattr_opt("name")?.and_then(|name| name.extract().ok());
+    let name = name.filter(|name: &String| !name.trim().is_empty());
+    let positive = said("positive").filter(|positive| grow_downwards(positive).is_ok());
+    Ok(Some(Given { values: given.getattr("values")?, unit: said("units"), name, positive }))
 }

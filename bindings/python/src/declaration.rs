@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
+use visapult_publish::words::check_calendar;
 use visapult_publish::{
     Box3, Centering, Delivery, FieldInfo, Grid, Parameter, ParameterKind, PublisherOptions, ScalarType, StepIndex,
     ValueRange,
@@ -66,6 +67,13 @@ pub(crate) fn delivery_named(name: &str) -> PyResult<Delivery> {
             "delivery {other:?} is none of \"newest\", \"every\" and \"every from first\""
         ))),
     }
+}
+
+/// The calendar of times; of none that is told the standard one.
+pub(crate) fn calendar_named(name: Option<String>) -> PyResult<String> {
+    let name = name.unwrap_or_default();
+    check_calendar(&name).map_err(CallError::new_err)?;
+    Ok(name)
 }
 
 fn counts(numbers: [i64; 3], what: &str) -> PyResult<[usize; 3]> {

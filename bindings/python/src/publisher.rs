@@ -14,7 +14,7 @@ use visapult_publish::{
 use crate::array::Array;
 use crate::coordinates::{Told, coordinates};
 use crate::declaration::{
-    Bounds, Samples, block, delivery_named, fields, options, origin, parameters, size, spacing, step,
+    Bounds, Samples, block, calendar_named, delivery_named, fields, options, origin, parameters, size, spacing, step,
 };
 use crate::failure::{CallError, given, raised};
 
@@ -107,10 +107,10 @@ impl Statistics {
 impl Publisher {
     #[new]
     #[pyo3(signature = (*, name, size, fields, spacing=[1.0; 3], origin=[0.0; 3], unit=String::new(), centering="point".to_owned(), coordinates=Told::default(),
-        time_unit="s".to_owned(), calendar=String::new(), block=None, rank=0, ranks=1, parameters=Vec::new(), delivery="newest", url=None, listen=None, host=None))]
+        time_unit="s".to_owned(), calendar=None, block=None, rank=0, ranks=1, parameters=Vec::new(), delivery="newest", url=None, listen=None, host=None))]
     #[pyo3(
         text_signature = "(*, name, size, fields, spacing=(1.0, 1.0, 1.0), origin=(0.0, 0.0, 0.0), unit='', centering='point', \
-        coordinates=None, time_unit='s', calendar='', block=None, rank=0, ranks=1, parameters=(), delivery='newest', url=None, listen=None, host=None)"
+        coordinates=None, time_unit='s', calendar=None, block=None, rank=0, ranks=1, parameters=(), delivery='newest', url=None, listen=None, host=None)"
     )]
     #[expect(clippy::too_many_arguments, reason = "all have names in Python")]
     fn new(
@@ -124,7 +124,7 @@ impl Publisher {
         #[pyo3(from_py_with = given)] centering: String,
         #[pyo3(from_py_with = coordinates)] coordinates: Told,
         #[pyo3(from_py_with = given)] time_unit: String,
-        #[pyo3(from_py_with = given)] calendar: String,
+        #[pyo3(from_py_with = given)] calendar: Option<String>,
         #[pyo3(from_py_with = block)] block: Option<Bounds>,
         #[pyo3(from_py_with = given)] rank: i64,
         #[pyo3(from_py_with = given)] ranks: i64,
@@ -138,7 +138,7 @@ impl Publisher {
         let declared = PublisherOptions {
             parameters: parameters.clone(),
             delivery: delivery_named(delivery)?,
-            calendar,
+            calendar: calendar_named(calendar)?,
             ..options(name.clone(), grid, fields.clone(), block, (rank, ranks), time_unit)?
         };
         let declared = declared.with_coordinates(&coordinates).map_err(|cause| raised(&cause))?;

@@ -18,23 +18,20 @@ static SINCE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i)^([a-z]+)\s+since\s+{date}{clock}\s*{zone}$")).ok()
 });
 
-/// The date of a time in `unit`; `None` where that counts from none, or in a calendar that is not known.
+/// The date of a time in `unit`; `None` where that counts from none that there is, or in a calendar that is not known.
 pub(crate) fn date_words(time: f64, unit: &str, calendar: &str) -> Option<String> {
     let found = SINCE.as_ref()?.captures(unit.trim())?;
     let name = calendar.to_ascii_lowercase();
     let known = Calendar::named(&name)?;
     let part = |number: usize| found.get(number).map_or("", |part| part.as_str());
     let whole = |number: usize| part(number).parse::<i64>().unwrap_or(0);
-    let [year, month, day] = [2, 3, 4].map(whole);
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !time.is_finite() {
-        return None;
-    }
+    let first = known.day_that_is([2, 3, 4].map(whole))?;
     let milliseconds = (1000.0 * (clock_seconds(&found) + time * seconds_of(part(1))?) + 0.5).floor();
-    if milliseconds.abs() > MOST_MS {
+    if !time.is_finite() || milliseconds.abs() > MOST_MS {
         return None;
     }
     let milliseconds = milliseconds as i64;
-    let [year, month, day] = known.date_of(known.day_of([year, month, day]) + milliseconds.div_euclid(DAY_MS));
+    let [year, month, day] = known.date_of(first + milliseconds.div_euclid(DAY_MS));
     // Before year 1 calendars differ in whether there is a year 0.
     let of = if known.is_usual() { " UTC".to_owned() } else { format!(" ({name})") };
     let clock = clock_words(milliseconds.rem_euclid(DAY_MS));

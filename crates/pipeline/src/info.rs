@@ -42,6 +42,9 @@ pub struct SourceReport {
     pub steps: [u64; 2],
     /// Time of each step, or none.
     pub times: Vec<f64>,
+    /// Time of the step that was looked at, of what runs and tells those of steps one by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<f64>,
     /// Unit of `times`.
     pub time_unit: String,
     /// Calendar in which that counts, as netCDF calls it; empty where none is told.
@@ -173,16 +176,19 @@ impl SourceReport {
                 share: seen.share,
             })
         });
+        let fields = fields.collect::<Result<_, PipelineError>>()?;
         Ok(Self {
             name: info.name.clone(),
             format: info.format.clone(),
             levels: info.levels.iter().map(GridShape::from).collect(),
             edges: info.grid().edges(),
             along: told_along(info.grid(), &info.along),
-            fields: fields.collect::<Result<_, PipelineError>>()?,
+            fields,
             magnitudes: MagnitudeReport::all(&info.fields),
             steps: [steps.first, steps.last],
             times: info.times.clone(),
+            // It came with the step.
+            time: source.time_of(wanted.first).filter(|time| info.times.is_empty() && time.is_finite()),
             time_unit: info.time_unit.clone(),
             calendar: info.calendar.clone(),
             live: info.live,
@@ -234,14 +240,18 @@ impl fmt::Display for SourceReport {
         let [first, last] = self.steps;
         let live = if self.live { ", more coming" } else { "" };
         write!(f, "  steps    {first} to {last}{live}")?;
+        let date = |time: &f64| date_words(*time, &self.time_unit, &self.calendar);
+        let of_calendar = if self.calendar.is_empty() { String::new() } else { format!(" ({})", self.calendar) };
         if let (Some(from), Some(to)) = (self.times.first(), self.times.last()) {
             write!(f, ", times {} to {}{}", whole(*from), whole(*to), unit_suffix(&self.time_unit))?;
-            let date = |time: &f64| date_words(*time, &self.time_unit, &self.calendar);
             match (date(from), date(to)) {
                 (Some(from), Some(to)) => write!(f, ": {from} to {to}")?,
-                _ if !self.calendar.is_empty() => write!(f, " ({})", self.calendar)?,
-                _ => {}
+                _ => write!(f, "{of_calendar}")?,
             }
+        }
+        if let Some(time) = &self.time {
+            let told = date(time).map_or_else(|| of_calendar, |date| format!(": {date}"));
+            write!(f, ", step {first} at {}{}{told}", whole(*time), unit_suffix(&self.time_unit))?;
         }
         if let Some((step, time)) = first_out_of_order(&self.times) {
             write!(f, "; out of order: step {step} has time {time} (steps are shown as they are stored)")?;

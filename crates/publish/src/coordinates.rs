@@ -106,7 +106,7 @@ impl PublisherOptions {
         let mut along = Along::of(&found);
         let reversed = Reversed::of(&mut grid);
         reversed.turn_along(&mut along);
-        let remarks = reversed.remark().into_iter().chain(remarks);
+        let remarks = remarks.into_iter().chain(reversed.remark());
         // One that leaves the grid is refused as it was declared.
         if grid.bounds().contains(&self.block) {
             self.block = reversed.in_source(&self.block, grid.size);
@@ -192,6 +192,13 @@ mod tests {
         let placed = declared([None, None, Some(depth)]).unwrap();
         assert_eq!((placed.grid.origin[2], placed.grid.spacing[2]), (-3.0, 1.5));
         assert_eq!(values(&placed, 2), [3.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn how_samples_are_spaced_is_told_before_that_axes_are_turned() {
+        let placed = declared([None, told("latitude of the model", "km", &[9.0, 8.0, 5.0]), None]).unwrap();
+        let due = "; coordinates latitude of the model are uneven: shown equally far apart; y turned, to grow with the coordinates";
+        assert!(placed.format.ends_with(due), "{}", placed.format);
     }
 
     #[test]

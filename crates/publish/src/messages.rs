@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use visapult_ripp_net::{MAX_MESSAGE_BYTES, Mode};
 use visapult_volume::{Box3, Centering, FieldInfo, Grid, GridError, ScalarType, StepIndex, ValueRange};
 
+use crate::coordinates::AXES;
 use crate::steering::{Commit, MOST_PARAMETERS, Parameter, Steer};
 use crate::words::MOST_NAME;
 
@@ -362,10 +363,24 @@ impl Declaration {
         let words = of_fields + of_parameters;
         let most = words.saturating_sub(excess);
         let also = if of_parameters > 0 { format!(" and {} parameters", self.parameters.len()) } else { String::new() };
+        let of_axes = self.longest() - Self { along: Default::default(), ..self.clone() }.longest();
+        let (beside, or) = if of_axes > 0 {
+            (
+                format!(" beside the coordinates along {}, which take {of_axes}", self.axes_told().join(" and ")),
+                ", or leave coordinates out",
+            )
+        } else {
+            (String::new(), "")
+        };
         Err(format!(
-            "names and units of {} fields{also} take {words} bytes, and so many may take {most} in all: shorten them, or declare fewer",
+            "names and units of {} fields{also} take {words} bytes, and so many may take {most} in all{beside}: shorten them, or declare fewer{or}",
             self.fields.len()
         ))
+    }
+
+    /// The axes along which it says where samples lie.
+    fn axes_told(&self) -> Vec<&'static str> {
+        AXES.iter().zip(&self.along).filter_map(|(axis, told)| told.as_ref().map(|_| *axis)).collect()
     }
 
     /// Bytes of the message that tells of it, with the longest numbers in place of those that change.
@@ -532,8 +547,26 @@ mod tests {
             let along = [Some(many.clone()), Some(many.clone()), None];
             Declaration { along, live, ..of_fields(MOST_FIELDS, 72) }.cut_to_fit()
         };
-        assert!(of(true).check_length().unwrap_err().starts_with("names and units of 256 fields take"));
+        let said = of(true).check_length().unwrap_err();
+        assert!(said.starts_with("names and units of 256 fields take 36864 bytes, and so many may take "), "{said}");
+        assert!(
+            said.contains(" beside the coordinates along x and y, which take ")
+                && said.ends_with("or leave coordinates out"),
+            "{said}"
+        );
         assert_eq!((of(false).check_length(), of(false).along), (Ok(()), Default::default()));
+    }
+
+    #[test]
+    fn as_much_can_be_told_as_is_promised() {
+        // All digits that a number has.
+        let many =
+            levels((0..MOST_ALONG).map(|i| -(f64::from(i as u32) + 1.0) * std::f64::consts::PI * 1e-100).collect());
+        let of = |axes: usize, bytes: usize| {
+            let along = std::array::from_fn(|axis| (axis < axes).then(|| many.clone()));
+            Declaration { along, ..of_fields(MOST_FIELDS, bytes / 2) }.check_length()
+        };
+        assert_eq!([of(0, 150), of(1, 125), of(2, 100), of(3, 75)], [const { Ok(()) }; 4]);
     }
 
     #[test]

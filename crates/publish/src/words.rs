@@ -61,7 +61,7 @@ pub fn check_calendar(calendar: &str) -> Result<(), String> {
     if CALENDARS.iter().any(|known| known.eq_ignore_ascii_case(calendar)) {
         return Ok(());
     }
-    Err(format!("there is no calendar {calendar:?}: they are {}", CALENDARS[1..].join(", ")))
+    Err(format!("calendar {calendar:?} is none of {}", CALENDARS[1..].join(", ")))
 }
 
 /// As much of what a source says as can be told.

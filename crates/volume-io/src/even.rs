@@ -36,14 +36,16 @@ pub(crate) fn evenly_spaced(source: Box<dyn Source>) -> Result<Box<dyn Source>, 
         let problem = "spacing=even is for coordinates that grow unevenly: it has none";
         return Err(SourceError::Option { url: info.name, problem: problem.to_owned() });
     }
-    let mut axes = [const { None }; 3];
+    let (mut axes, mut made) = ([const { None }; 3], String::new());
     info.levels.truncate(1);
     for (axis, told) in uneven.iter().enumerate() {
         let Some(told) = told else { continue };
         let even = Even::of(&told.values, MOST_TIMES[count - 1]);
-        even.put_into(&mut info, axis, told);
+        made += &even.put_into(&mut info, axis, told);
         axes[axis] = Some(even.between);
     }
+    // Before what else is remarked: over flows the last of it may be left out.
+    info.format.insert_str(info.format.find("; ").unwrap_or(info.format.len()), &made);
     info.name = with_option(&info.name, "spacing=even");
     info.grid().validate().map_err(|e| SourceError::format(&info.name, e.to_string()))?;
     Ok(Box::new(EvenlySpaced { source, info, axes }))
@@ -85,8 +87,8 @@ impl Even {
         Self { between, values, is_coarser: wanted > made as f64 }
     }
 
-    /// What `info` says of an axis, of these samples in place of those that were `told`.
-    fn put_into(&self, info: &mut SourceInfo, axis: usize, told: &Coordinates) {
+    /// What `info` says of an axis, of these samples in place of those that were `told`; gives the remark on them.
+    fn put_into(&self, info: &mut SourceInfo, axis: usize, told: &Coordinates) -> String {
         let grid = &mut info.levels[0];
         let (before, now) = (grid.size[axis], self.values.len());
         grid.size[axis] = now;
@@ -96,8 +98,8 @@ impl Even {
         for remark in [&shown_evenly(&told.name), HOW_TO_SPACE] {
             info.format = info.format.replace(&format!("; {remark}"), "");
         }
-        info.format += &format!("; {before} uneven samples along {named} made {now}, equally far apart{lost}");
         info.along[axis] = Along::Told(Coordinates { values: Arc::clone(&self.values), ..told.clone() });
+        format!("; {before} uneven samples along {named} made {now}, equally far apart{lost}")
     }
 }
 
@@ -343,6 +345,17 @@ mod tests {
         let source = column([100_001, 40, 40], [told(&close), Along::Grid, Along::Grid]).unwrap();
         let bounds = Box3::new([0, 0, 0], [2, 40, 40]);
         assert_eq!(read(source.as_ref(), bounds)[2..4], [100.0, 100.0 + 2500.0]);
+    }
+
+    #[test]
+    fn what_is_said_of_the_samples_stands_before_what_else_is_remarked() {
+        let along = [told(&[0.0, 1.0, 3.0]), Along::Grid, Along::Grid];
+        let info = ramp([3, 1, 1]).info().clone();
+        let info = SourceInfo { along, format: "ramp; the way up is not told; x is odd".to_owned(), ..info };
+        assert_eq!(
+            evenly_spaced(Box::new(Ramp(info))).unwrap().info().format,
+            "ramp; 3 uneven samples along depth made 4, equally far apart; the way up is not told; x is odd"
+        );
     }
 
     #[test]

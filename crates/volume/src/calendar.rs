@@ -43,6 +43,12 @@ impl Calendar {
         matches!(self, Self::Standard | Self::Proleptic)
     }
 
+    /// The day of a date; `None` if it has no such date.
+    pub fn day_that_is(self, date: [i64; 3]) -> Option<i64> {
+        let day = (1..=12).contains(&date[1]).then(|| self.day_of(date))?;
+        (self.date_of(day) == date).then_some(day)
+    }
+
     /// The day of a date, 1970-01-01 being 0, or that long after the first day of year 0 where all years are alike.
     pub fn day_of(self, date: [i64; 3]) -> i64 {
         match self {

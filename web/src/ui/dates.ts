@@ -95,7 +95,7 @@ const CALENDARS: ReadonlyMap<string, Calendar> = new Map([
   ["360_day", alike(Array(12).fill(30))],
 ]);
 
-/** The date of a time in `unit`; `null` where that counts from none, or in a calendar that is not known. */
+/** The date of a time in `unit`; `null` where that counts from none that there is, or in a calendar that is not known. */
 export function dateWords(time: number, unit: string, calendar: string): string | null {
   const found = unit.trim().match(SINCE);
   const name = calendar.toLowerCase();
@@ -103,17 +103,24 @@ export function dateWords(time: number, unit: string, calendar: string): string 
   if (!found || !known || !Number.isFinite(time)) return null;
   const [, counted, year, month, day, hours, minutes, seconds, sign, east, eastMinutes] = found;
   const per = UNITS.find(([names]) => names.test(counted))?.[1];
-  const [months, days] = [Number(month), Number(day)];
-  if (per === undefined || months < 1 || months > 12 || days < 1 || days > 31) return null;
+  const first = dayThatIs(known, Number(year), Number(month), Number(day));
+  if (per === undefined || first === null) return null;
   const ahead = (sign === "-" ? -1 : 1) * (3600 * Number(east ?? 0) + 60 * Number(eastMinutes ?? 0));
   const clock = 3600 * Number(hours ?? 0) + 60 * Number(minutes ?? 0) + Number(seconds ?? 0);
   const milliseconds = Math.round(1000 * (clock - ahead + time * per));
   const inDay = ((milliseconds % (1000 * DAY)) + 1000 * DAY) % (1000 * DAY);
-  const date = known.dateOf(known.dayOf(Number(year), months, days) + (milliseconds - inDay) / (1000 * DAY));
+  const date = known.dateOf(first + (milliseconds - inDay) / (1000 * DAY));
   // Before year 1 calendars differ in whether there is a year 0.
   if (!Number.isSafeInteger(milliseconds) || !(date[0] >= 1)) return null;
   const words = date.map((n, i) => String(n).padStart(i === 0 ? 4 : 2, "0")).join("-");
   return `${words} ${clockWords(inDay)}${known === standard || known === proleptic ? " UTC" : ` (${name})`}`;
+}
+
+/** The day of a date; `null` if the calendar has no such date. */
+function dayThatIs(calendar: Calendar, ...date: readonly [year: number, month: number, day: number]): number | null {
+  if (date[1] < 1 || date[1] > 12) return null;
+  const day = calendar.dayOf(...date);
+  return calendar.dateOf(day).every((part, i) => part === date[i]) ? day : null;
 }
 
 /** Hours and minutes, and seconds where there are any. */

@@ -99,9 +99,9 @@ def view(
     """Shows a field in a page, which a notebook has in the cell's output.
 
     ``what`` is what ``visapult view`` takes (a path, ``file.h5:/dataset``, ``s3://``, the URL of what is published), an array ``[z, y, x]``, several of the
-    same shape by their names, or a DataArray or Dataset of xarray, with its coordinates and steps. Arrays are copied, those of xarray into a Zarr store among
-    temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit``, ``centering`` ("point") and ``coordinates``
-    (as of a ``Publisher``) are of arrays: other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
+    same shape by their names, or a DataArray or Dataset of xarray, with the coordinates along its axes and its steps. Arrays are copied, those of xarray into
+    a Zarr store among temporary files. ``name`` is that of a single array ("values"); ``spacing`` (1), ``origin`` (0), their ``unit``, ``centering`` ("point")
+    and ``coordinates`` (as of a ``Publisher``) are of arrays: other sources tell them themselves. ``publish`` of what is returned shows further steps of arrays.
 
     ``height`` is that of the frame in pixels; ``port`` is that of the page, 0 any that is free: with another one, the view that has it ends first. The page
     is there for as long as what is returned is kept and not closed.
@@ -155,27 +155,50 @@ def _several(names: list[str]) -> str:
 
 
 def _view_of_xarrays(what: Any, height: int, port: int) -> View:
-    folder = tempfile.TemporaryDirectory(prefix="visapult-")
-    try:
-        source = _written(what, folder.name)
-        return View(source, folder, height, port)
-    except BaseException:
-        folder.cleanup()
-        raise
-
-
-def _written(what: Any, folder: str) -> str:
-    name = "values"
     is_array = hasattr(what, "to_dataset")
-    if is_array and what.name is not None:
-        name = str(what.name) if what.name not in what.coords else f"values of {what.name}"
-    source = os.path.join(folder, f"{name}.zarr".replace(os.sep, "_"))
+    name = _name_of(what) if is_array else "values"
+    shown = f"the DataArray {name}" if is_array else "the Dataset"
+    if is_array and len(what.dims) < 3:
+        raise ArrayError(f"view: {shown} has {len(what.dims)} axes ({', '.join(map(str, what.dims))}): one of z, y and x is shown, and of steps where it has some")
+    folder = tempfile.TemporaryDirectory(prefix="visapult-")
+    source = os.path.join(folder.name, _file_name(name))
     try:
-        dataset = what.to_dataset(name=name) if is_array else what
-        dataset.to_zarr(source, consolidated=False)
+        _write(what.reset_coords(drop=True).to_dataset(name=name) if is_array else what, source)
+        return View(source, folder, height, port)
+    except BaseException as cause:
+        folder.cleanup()
+        if not isinstance(cause, Error):
+            raise
+        # The path of what is gone tells nobody which array it was.
+        said = str(cause).replace(f"{source}/", f"{shown}'s ").replace(source, shown)
+        raise type(cause)(said) from cause.__cause__
+
+
+def _name_of(array: Any) -> str:
+    """One that Zarr can have for it."""
+    name = "" if array.name is None else str(array.name).replace("/", "_")
+    if not name.strip(". "):
+        return "values"
+    return f"values of {name}" if array.name in array.dims else name
+
+
+def _file_name(name: str) -> str:
+    """One that any name makes, and that asks for nothing of what is in it."""
+    return "".join(letter if letter.isalnum() or letter in " ._-" else "_" for letter in name[:MOST_LETTERS]) + ".zarr"
+
+
+def _write(dataset: Any, store: str) -> None:
+    try:
+        # How it was stored elsewhere is not for Zarr of every kind.
+        _in_even_chunks(dataset.drop_encoding()).to_zarr(store, consolidated=False)
     except Exception as cause:
-        raise ArrayError(f"view: xarray does not write it as Zarr: {cause}") from cause
-    return source
+        raise ArrayError(f"view: xarray does not write {store} as Zarr: {cause}") from cause
+
+
+def _in_even_chunks(dataset: Any) -> Any:
+    """Where arrays are computed chunk by chunk these are of one size, as Zarr has them: that of the largest."""
+    largest = {name: {axis: max(sizes) for axis, sizes in array.chunksizes.items()} for name, array in dataset.variables.items() if array.chunksizes}
+    return dataset.assign({name: dataset[name].chunk(sizes) for name, sizes in largest.items()})
 
 
 def _shape(array: Any) -> tuple[int, ...]:

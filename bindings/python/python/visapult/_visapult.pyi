@@ -242,7 +242,7 @@ class Publisher:
         centering: Literal["point", "cell"] = "point",
         coordinates: Mapping[_Axis, Coordinates | _Along] | None = None,
         time_unit: str = "s",
-        calendar: str = "",
+        calendar: str | None = None,
         block: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None,
         rank: int = 0,
         ranks: int = 1,
