@@ -50,7 +50,7 @@ impl Calendar {
     }
 
     /// The day of a date, 1970-01-01 being 0, or that long after the first day of year 0 where all years are alike.
-    pub fn day_of(self, date: [i64; 3]) -> i64 {
+    fn day_of(self, date: [i64; 3]) -> i64 {
         match self {
             Self::Standard => {
                 let day = Self::Julian.day_of(date);

@@ -96,12 +96,10 @@ fn seconds(date: &str, calendar: Calendar) -> Option<i64> {
         <[i64; 3]>::try_from(numbers?).ok()
     };
     let (date, [hours, minutes, seconds]) = (numbers(day, '-')?, numbers(time, ':')?);
-    if !(1..=12).contains(&date[1]) || hours > 23 || minutes > 59 || seconds > 59 {
+    if hours > 23 || minutes > 59 || seconds > 59 {
         return None;
     }
-    let day = calendar.day_of(date);
-    // Others are days that months do not have.
-    (calendar.date_of(day) == date).then_some(((day * 24 + hours) * 60 + minutes) * 60 + seconds)
+    Some(((calendar.day_that_is(date)? * 24 + hours) * 60 + minutes) * 60 + seconds)
 }
 
 #[cfg(test)]
