@@ -30,6 +30,20 @@ def test_fields_of_several_shapes_are_listed_and_one_is_to_be_named(tmp_path: Pa
     assert "did you mean 'soil'?" in run("info", f"{path}:/siol", check=False).stderr
 
 
+def test_several_fields_of_one_shape_are_named_with_commas(tmp_path: Path) -> None:
+    path = tmp_path / "model.nc"
+    with h5py.File(path, "w") as file:
+        for name, shape in {"U": (2, 3, 4, 5), "V": (2, 3, 4, 5), "in/T": (2, 3, 4, 5), "PS": (2, 4, 5), "a,b": (3, 4, 5)}.items():
+            file[name] = np.zeros(shape, "f4")
+    told = json.loads(run("info", "--json", f"{path}:/U,/in/T,V").stdout)
+    assert [field["name"] for field in told["fields"]] == ["U", "T", "V"]
+    assert [made["name"] for made in told["magnitudes"]] == ["|U, V|"]
+    assert [field["name"] for field in json.loads(run("info", "--json", f"{path}:/a,b").stdout)["fields"]] == ["a,b"]
+    for inside, said in (("U,W", "no dataset 'W'"), ("U,", "nothing beside a comma"), ("U,PS", "differ in shape")):
+        refused = run("render", f"{path}:/{inside}", "--out", tmp_path / "out.png", check=False).stderr
+        assert said in refused and len(refused.splitlines()) == 1, refused
+
+
 def test_of_many_fields_messages_repeat_few(tmp_path: Path) -> None:
     path = tmp_path / "many.h5"
     with h5py.File(path, "w") as file:

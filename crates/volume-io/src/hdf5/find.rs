@@ -160,7 +160,7 @@ pub(super) struct Found {
     pub(super) channel: u64,
 }
 
-/// The dataset at `inside`, or all of one shape in the group there.
+/// The dataset at `inside`, or all in the group there if they have one shape, or several of one shape that it names with commas between them.
 pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Result<Vec<Found>, Refusal> {
     let wanted = inside.unwrap_or("/").trim_matches('/');
     if wanted.is_empty() {
@@ -180,6 +180,7 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Resu
             let group = file.group(wanted).map_err(|e| format!("group '{wanted}': {}", super::one_line(&e)))?;
             fields_of(&group, wanted, reach)
         }
+        _ if wanted.contains(',') => several(file, wanted, reach),
         _ => {
             let there = candidates(file, "", reach)?.found;
             let names: Vec<_> = there.iter().map(|field| field.path.as_str()).collect();
@@ -187,6 +188,17 @@ pub(super) fn datasets(file: &File, inside: Option<&str>, reach: &Reach) -> Resu
             Err(format!("there is no dataset '{wanted}' in it{led}").into())
         }
     }
+}
+
+fn several(file: &File, wanted: &str, reach: &Reach) -> Result<Vec<Found>, Refusal> {
+    let mut found = Vec::new();
+    for one in wanted.split(',').map(|one| one.trim_matches('/')) {
+        if one.is_empty() {
+            return Err(format!("'{wanted}' names nothing beside a comma").into());
+        }
+        found.extend(datasets(file, Some(one), reach)?);
+    }
+    of_one_shape(found)
 }
 
 /// The shape of a dataset that is a field, or why it is none.
@@ -197,10 +209,16 @@ fn field_shape(dataset: &Dataset, reach: &Reach) -> Result<Shape, String> {
 }
 
 fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, Refusal> {
-    let Search { mut found, refused, .. } = candidates(group, path, reach)?;
-    let Some(first) = found.first() else {
+    let Search { found, refused, .. } = candidates(group, path, reach)?;
+    if found.is_empty() {
         return Err(format!("{}: name another file or group", refused.told("dataset of numbers")).into());
-    };
+    }
+    of_one_shape(found)
+}
+
+/// Datasets that can be shown together, each by the last part of its path if that tells them apart.
+fn of_one_shape(mut found: Vec<Found>) -> Result<Vec<Found>, Refusal> {
+    let Some(first) = found.first() else { return Ok(found) };
     let steps = found.iter().map(|field| field.shape.steps).max().unwrap_or(first.shape.steps);
     if found.iter().any(|other| other.shape.size != first.shape.size || !other.shape.is_of(steps)) {
         let fields = found.into_iter().map(|field| (field.shape.size, field.shape.steps, field.path));
