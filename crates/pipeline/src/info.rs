@@ -13,7 +13,7 @@ use crate::dates::date_words;
 use crate::device::Device;
 use crate::error::PipelineError;
 use crate::flow::Watch;
-use crate::opening::open_whole;
+use crate::opening::open_alike;
 use crate::survey::survey;
 use crate::wire::GridShape;
 
@@ -152,7 +152,7 @@ impl SourceReport {
     /// [`PipelineError`] if it cannot be opened, or a field cannot be read.
     pub fn of(source: &str) -> Result<Self, PipelineError> {
         let config = BackEndConfig { source: source.to_owned(), pes: 1, threads: 0, device: Device::Cpu, crew: None };
-        let opened = open_whole(Watch::All, &config)?;
+        let opened = open_alike(Watch::All, &config)?;
         let source = opened.source;
         let info = source.info();
         let steps = source.steps();

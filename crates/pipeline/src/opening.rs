@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use visapult_volume_io::{Source, SourceError, names_level, names_options};
+use visapult_volume_io::{Source, SourceError, names_level, names_options, open_most};
 
 use crate::config::BackEndConfig;
 use crate::crew::{self, Crew};
@@ -38,7 +38,15 @@ impl Opened {
 /// # Errors
 /// [`PipelineError`] says what could not be opened, and what to do.
 pub fn open_local(source: &str) -> Result<Box<dyn Source>, PipelineError> {
-    visapult_volume_io::open(source).map_err(PipelineError::source)
+    let (opened, chosen_from) = open_most(source).map_err(PipelineError::source)?;
+    if let Some(choice) = chosen_from {
+        let shown = choice.most().map_or_else(String::new, ToString::to_string);
+        let (source, shapes) = (&choice.source, choice.shapes.len());
+        tracing::warn!(
+            "{source} holds fields of {shapes} shapes: those of {shown} are shown (visapult info lists all)"
+        );
+    }
+    Ok(opened)
 }
 
 /// What this machine can read by itself and hold a step of: at the finest level that fits in memory. All of it lies in the folder of what is named, for it is
@@ -98,6 +106,19 @@ pub(crate) fn is_flow(source: &str) -> bool {
 
 /// A flow that somebody publishes, or what this machine can read by itself, with all levels that it stores.
 pub(crate) fn open_whole(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    open_by(open_local, watch, config)
+}
+
+/// The same, but of fields of several shapes none.
+pub(crate) fn open_alike(watch: Watch, config: &BackEndConfig) -> Result<Opened, PipelineError> {
+    open_by(|source| visapult_volume_io::open(source).map_err(PipelineError::source), watch, config)
+}
+
+fn open_by(
+    open_local: impl Fn(&str) -> Result<Box<dyn Source>, PipelineError>,
+    watch: Watch,
+    config: &BackEndConfig,
+) -> Result<Opened, PipelineError> {
     if !is_flow(&config.source) {
         let source = open_local(&config.source)?;
         if config.crew.is_some() && source.info().live {

@@ -9,6 +9,8 @@ use crate::coordinates::cut;
 /// Shapes that a message names, and fields of each.
 const MAX_SHAPES: usize = 4;
 const MAX_NAMES: usize = 3;
+/// Characters of a name that names several fields.
+const MAX_JOINED: usize = 1 << 16;
 
 /// Fields of several shapes, each to be opened by a name of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,6 +20,9 @@ pub struct Choice {
     /// What stands between that and the name of a field.
     #[serde(skip)]
     mark: &'static str,
+    /// Whether several can be opened by one name, with commas between theirs.
+    #[serde(skip)]
+    joins: bool,
     /// In the order in which a shape was found first.
     pub shapes: Vec<Alike>,
 }
@@ -43,7 +48,26 @@ impl Choice {
                 None => shapes.push(Alike { size, steps, fields: vec![name] }),
             }
         }
-        Self { source: String::new(), mark, shapes }
+        Self { source: String::new(), mark, joins: false, shapes }
+    }
+
+    /// Of fields of which several can be opened together.
+    pub(crate) fn that_join(self) -> Self {
+        Self { joins: true, ..self }
+    }
+
+    /// The volumes of the shape that most of them have, of as many samples as any.
+    #[must_use]
+    pub fn most(&self) -> Option<&Alike> {
+        let volumes = self.shapes.iter().filter(|alike| alike.size.iter().all(|samples| *samples > 1));
+        volumes.rev().max_by_key(|alike| (alike.fields.len(), alike.size.iter().map(|n| *n as u128).product::<u128>()))
+    }
+
+    /// What those are opened by, all together, where that can be.
+    pub(crate) fn together(&self) -> Option<String> {
+        let fields = &self.most()?.fields;
+        let can_be_told = self.joins && fields.iter().all(|field| !field.contains(','));
+        Some(self.url_of(&fields.join(","))).filter(|named| can_be_told && named.len() <= MAX_JOINED)
     }
 
     /// As a source's user calls what holds them.
@@ -115,6 +139,20 @@ impl From<&str> for Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_volumes_that_are_most_are_opened_together() {
+        let of = |fields: &[([usize; 3], &str)]| {
+            let fields = fields.iter().map(|(size, name)| (*size, 1, (*name).to_owned()));
+            Choice::of(":/", fields).held_by("run.nc".to_owned())
+        };
+        let fields = [([4, 5, 1], "PS"), ([4, 5, 1], "TS"), ([4, 5, 6], "T"), ([4, 5, 7], "W"), ([4, 5, 6], "g/U")];
+        assert_eq!(of(&fields).that_join().together().unwrap(), "run.nc:/T,g/U");
+        assert_eq!(of(&fields).together(), None);
+        assert_eq!(of(&fields[2..4]).that_join().together().unwrap(), "run.nc:/W");
+        assert_eq!(of(&fields[..2]).that_join().together(), None);
+        assert_eq!(of(&[([4, 5, 6], "a,b"), ([4, 5, 7], "c"), ([4, 5, 6], "d")]).that_join().together(), None);
+    }
 
     #[test]
     fn what_is_told_of_many_fields_is_short() {

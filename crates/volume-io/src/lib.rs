@@ -99,6 +99,25 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     }
 }
 
+/// A source, and what its fields were chosen from, if they were.
+pub type Chosen = (Box<dyn Source>, Option<Box<Choice>>);
+
+/// The same; of fields of several shapes [most](Choice::most) are opened, where they can be, with what was chosen from.
+///
+/// # Errors
+/// [`SourceError`] says what could not be opened, where in it, and what to do.
+pub fn open_most(url: &str) -> Result<Chosen, SourceError> {
+    let choice = match open(url) {
+        Err(SourceError::Choice(choice)) => choice,
+        opened => return opened.map(|source| (source, None)),
+    };
+    let named = choice.together().map(|named| named + options::as_written(url));
+    match named.map(|named| open(&named)) {
+        Some(Ok(source)) => Ok((source, Some(choice))),
+        _ => Err(SourceError::Choice(choice)),
+    }
+}
+
 /// `source` with what is made of its fields behind them: the magnitude of each vector, and then the common logarithm of each field and magnitude.
 pub fn with_derived(source: Box<dyn Source>) -> Box<dyn Source> {
     logarithm::with_logarithms(magnitude::with_magnitudes(source))

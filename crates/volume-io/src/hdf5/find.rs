@@ -213,7 +213,10 @@ fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, Ref
     if found.is_empty() {
         return Err(format!("{}: name another file or group", refused.told("dataset of numbers")).into());
     }
-    of_one_shape(found)
+    of_one_shape(found).map_err(|refusal| match refusal {
+        Refusal::Choice(choice) => Refusal::Choice(choice.that_join()),
+        problem @ Refusal::Problem(_) => problem,
+    })
 }
 
 /// Datasets that can be shown together, each by the last part of its path if that tells them apart.
