@@ -2,13 +2,11 @@
 //!
 //! Between two samples values are linear in the coordinate; where either is missing they are, too.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rayon::prelude::*;
 use visapult_volume::coordinates::{cut, shown_evenly};
-use visapult_volume::{Box3, Coordinates, StepIndex, StepSpan};
+use visapult_volume::{Box3, Coordinates, StepSpan};
 
 use crate::axes::HOW_TO_SPACE;
 use crate::level::{HELD, place};
@@ -208,12 +206,8 @@ impl Source for EvenlySpaced {
         self.source.steps()
     }
 
-    fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
-        self.source.wait_beyond(step, limit)
-    }
-
-    fn time_of(&self, step: StepIndex) -> Option<f64> {
-        self.source.time_of(step)
+    fn behind(&self) -> Option<&dyn Source> {
+        Some(self.source.as_ref())
     }
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
@@ -229,14 +223,6 @@ impl Source for EvenlySpaced {
 
     fn samples_read(&self) -> usize {
         self.source.info().grid().sample_count()
-    }
-
-    fn is_far(&self) -> bool {
-        self.source.is_far()
-    }
-
-    fn outside(&self) -> Vec<PathBuf> {
-        self.source.outside()
     }
 
     fn is_static(&self, field: usize) -> bool {

@@ -1,9 +1,6 @@
 //! A source as if it stored one of its levels alone, or no finer ones, or one that is coarser than all it stores.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
-use visapult_volume::{Box3, Grid, StepIndex, StepSpan, coarsened_size, halve};
+use visapult_volume::{Box3, Grid, StepSpan, coarsened_size, halve};
 
 use crate::options::with_option;
 use crate::{Along, ReadRequest, Source, SourceError, SourceInfo, Together};
@@ -87,12 +84,8 @@ impl Source for FromLevel {
         self.source.steps()
     }
 
-    fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
-        self.source.wait_beyond(step, limit)
-    }
-
-    fn time_of(&self, step: StepIndex) -> Option<f64> {
-        self.source.time_of(step)
+    fn behind(&self) -> Option<&dyn Source> {
+        Some(self.source.as_ref())
     }
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
@@ -109,14 +102,6 @@ impl Source for FromLevel {
 
     fn samples_read(&self) -> usize {
         self.source.info().levels[self.stored].sample_count()
-    }
-
-    fn is_far(&self) -> bool {
-        self.source.is_far()
-    }
-
-    fn outside(&self) -> Vec<PathBuf> {
-        self.source.outside()
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {

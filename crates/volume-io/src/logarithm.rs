@@ -1,10 +1,7 @@
 //! Behind the fields of a source, the common logarithm of each: for what spans decades.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use rayon::prelude::*;
-use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan, ValueRange};
+use visapult_volume::{FieldInfo, SharedValues, StepSpan, ValueRange};
 
 use crate::source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 
@@ -59,12 +56,8 @@ impl Source for WithLogarithms {
         self.source.steps()
     }
 
-    fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
-        self.source.wait_beyond(step, limit)
-    }
-
-    fn time_of(&self, step: StepIndex) -> Option<f64> {
-        self.source.time_of(step)
+    fn behind(&self) -> Option<&dyn Source> {
+        Some(self.source.as_ref())
     }
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
@@ -77,14 +70,6 @@ impl Source for WithLogarithms {
 
     fn samples_read(&self) -> usize {
         self.source.samples_read()
-    }
-
-    fn is_far(&self) -> bool {
-        self.source.is_far()
-    }
-
-    fn outside(&self) -> Vec<PathBuf> {
-        self.source.outside()
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {
@@ -125,7 +110,9 @@ fn log10(value: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use visapult_volume::{Box3, Grid, ScalarType};
+    use std::time::Duration;
+
+    use visapult_volume::{Box3, Grid, ScalarType, StepIndex};
 
     use super::*;
 

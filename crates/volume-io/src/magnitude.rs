@@ -1,10 +1,7 @@
 //! Behind the fields of a source, the magnitude of each vector that has its components among them.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use rayon::prelude::*;
-use visapult_volume::{FieldInfo, SharedValues, StepIndex, StepSpan};
+use visapult_volume::{FieldInfo, SharedValues, StepSpan};
 
 use crate::level::{HELD, place};
 use crate::source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
@@ -69,12 +66,8 @@ impl Source for WithMagnitudes {
         self.source.steps()
     }
 
-    fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
-        self.source.wait_beyond(step, limit)
-    }
-
-    fn time_of(&self, step: StepIndex) -> Option<f64> {
-        self.source.time_of(step)
+    fn behind(&self) -> Option<&dyn Source> {
+        Some(self.source.as_ref())
     }
 
     fn grain(&self, field: usize, level: usize) -> [usize; 3] {
@@ -96,14 +89,6 @@ impl Source for WithMagnitudes {
 
     fn samples_read(&self) -> usize {
         self.source.samples_read()
-    }
-
-    fn is_far(&self) -> bool {
-        self.source.is_far()
-    }
-
-    fn outside(&self) -> Vec<PathBuf> {
-        self.source.outside()
     }
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {

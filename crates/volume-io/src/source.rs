@@ -83,16 +83,20 @@ pub trait Source: Send + Sync {
     /// The steps that can be read now.
     fn steps(&self) -> StepSpan;
 
+    /// The source whose values this one hands out otherwise, if it does: of what is the same for both it is asked.
+    fn behind(&self) -> Option<&dyn Source> {
+        None
+    }
+
     /// Waits until a step after `step` can be read or `limit` has passed, and tells the newest; at once for files.
     fn wait_beyond(&self, step: StepIndex, limit: Duration) -> StepIndex {
-        let _ = (step, limit);
-        self.steps().last
+        self.behind().map_or_else(|| self.steps().last, |source| source.wait_beyond(step, limit))
     }
 
     /// Time of `step` in the source's time unit, where it is known.
     fn time_of(&self, step: StepIndex) -> Option<f64> {
-        let place = usize::try_from(step).ok()?;
-        self.info().times.get(place).copied()
+        let told = || self.info().times.get(usize::try_from(step).ok()?).copied();
+        self.behind().map_or_else(told, |source| source.time_of(step))
     }
 
     /// Samples of a level of a field along each axis that are decoded together: fewer of them are not read faster.
@@ -120,7 +124,7 @@ pub trait Source: Send + Sync {
 
     /// Whether values come over a network when they are read, and so not at once.
     fn is_far(&self) -> bool {
-        false
+        self.behind().is_some_and(Source::is_far)
     }
 
     /// Whether the values of a level of a field are the numbers that are stored: none is scaled, and none stands for what is missing.
@@ -144,7 +148,7 @@ pub trait Source: Send + Sync {
     /// Files and folders that values come from although they lie neither beside the one that was named nor below its folder; of a Zarr store, all that links in
     /// it lead to.
     fn outside(&self) -> Vec<PathBuf> {
-        Vec::new()
+        self.behind().map_or_else(Vec::new, Source::outside)
     }
 
     /// What the values of a field tell.
