@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -144,21 +144,9 @@ def field_shown(page: Page, field: int, step: int) -> dict:
     return shown
 
 
-def test_the_magnitude_of_what_nobody_has_looked_at_comes_to_all_processes(together, start, tmp_path: Path) -> None:
-    program = compile_c(ROOT / "tests" / "native" / "two_fields.c", tmp_path / "two_fields")
-    ranks = [start(program, rank, XDG_CONFIG_HOME=str(tmp_path)) for rank in range(RANKS)]
-    urls = " ".join(rank.line() for rank in ranks)
-    page = Page(start(*together, "backend", urls, "--no-open", "--port", 0).line())
-    page.newest_beyond(2)
-    page.notices.clear()
-    last = page.ask("pause") - 1
-    page.until(lambda: page.steps["last"] == last, "the last step before the pause")
-    assert field_shown(page, 2, last)["range"] == pytest.approx([1000 + last, math.hypot(23, 2000 + last)])
-    assert page.notices == []
-    page.close()
-
-
-def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, start, tmp_path: Path) -> None:
+@pytest.fixture
+def paused(together, start, tmp_path: Path) -> Iterator[tuple[Page, int]]:
+    """A page of `two_fields`, which is paused after a step."""
     program = compile_c(ROOT / "tests" / "native" / "two_fields.c", tmp_path / "two_fields")
     ranks = [start(program, rank, XDG_CONFIG_HOME=str(tmp_path)) for rank in range(RANKS)]
     urls = " ".join(rank.line() for rank in ranks)
@@ -168,6 +156,18 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     page.notices.clear()
     last = page.ask("pause") - 1
     page.until(lambda: page.steps["last"] == last, "the last step before the pause")
+    yield page, last
+    assert page.notices == []
+    page.close()
+
+
+def test_the_magnitude_of_what_nobody_has_looked_at_comes_to_all_processes(paused: tuple[Page, int]) -> None:
+    page, last = paused
+    assert field_shown(page, 2, last)["range"] == pytest.approx([1000 + last, math.hypot(23, 2000 + last)])
+
+
+def test_another_field_of_a_paused_simulation_comes_to_all_processes(paused: tuple[Page, int]) -> None:
+    page, last = paused
     shown = field_shown(page, 1, last)
     assert shown["range"] == [1000 + last, 2000 + last]
     # What was there before still is, and what comes has both.
@@ -182,8 +182,6 @@ def test_another_field_of_a_paused_simulation_comes_to_all_processes(together, s
     # The range of a simulation's field grows with its steps.
     assert field_shown(page, 1, last + 1)["range"] == [1000 + last, 2001 + last]
     field_shown(page, 0, last + 1)
-    assert page.notices == []
-    page.close()
 
 
 @pytest.mark.parametrize("lost", ["SIGSTOP", "SIGTERM", "SIGKILL"])
