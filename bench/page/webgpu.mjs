@@ -195,7 +195,8 @@ function drawByWebGl([vertex, fragment]) {
     for (const [name, value] of Object.entries({ uEye: eye, uForward: forward, uRight: right, uUp: up }))
       gl.uniform3fv(at(name), value);
     gl.uniform2f(at("uPixel"), 2 / width, 2 / height);
-    gl.uniform3f(at("uHalfEdges"), 0.5, 0.5, 0.5);
+    gl.uniform3f(at("uLow"), -0.5, -0.5, -0.5);
+    gl.uniform3f(at("uHigh"), 0.5, 0.5, 0.5);
     gl.uniform3f(at("uTextureScale"), 1, 1, 1);
     gl.uniform3f(at("uTextureOffset"), 0.5, 0.5, 0.5);
     gl.uniform3f(at("uCellsPerTexture"), cells, cells, cells);

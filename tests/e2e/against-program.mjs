@@ -22,6 +22,7 @@ export async function decibels(page, { file, folder, proxy, slabs, key }) {
     "--distance": camera.distance,
     "--stretch": camera.stretch.join(","),
     "--up": camera.up,
+    "--crop": camera.crop.map((part) => part.join(":")).join(","),
     "--proxy": proxy,
     ...(slabs && { "--slabs": slabs }),
     ...(key && { "--key-az": key.azimuth, "--key-el": key.elevation }),

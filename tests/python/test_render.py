@@ -51,6 +51,32 @@ def test_scalar_slabs_show_any_transfer_function(source: str, tmp_path: Path) ->
         assert psnr(slabs, exact) >= 36
 
 
+@pytest.mark.parametrize("proxy", ["exact", "bricks", "slabs", "scalar-slabs", "segments", "auto"])
+def test_what_is_cut_away_is_not_shown_through_any_proxy(proxy: str, source: str, tmp_path: Path) -> None:
+    crop = ["--crop", "0.3:,:0.6,0.25:0.8"]
+    image = image_of(source, tmp_path, "--proxy", proxy, *crop, "--json", tmp_path / "cost.json")
+    assert json.loads((tmp_path / "cost.json").read_text())["camera"]["crop"] == [[0.3, 1], [0, 0.6], [0.25, 0.8]]
+    assert psnr(image, image_of(source, tmp_path, "--sample-step", 0.5, *crop)) >= 35
+    assert psnr(image, image_of(source, tmp_path)) < 25
+
+
+def test_a_part_is_that_of_any_number_of_pes_and_of_little_memory(source: str, tmp_path: Path) -> None:
+    crop = ["--crop", "0.3:,:0.6,0.25:0.8"]
+    whole = image_of(source, tmp_path, *crop)
+    for proxy in ("exact", "slabs"):
+        one = image_of(source, tmp_path, "--proxy", proxy, *crop)
+        assert psnr(one, image_of(source, tmp_path, "--pes", 5, "--proxy", proxy, *crop)) >= 60
+        assert psnr(one, image_of(source, tmp_path, "--memory", "300kB", "--proxy", proxy, *crop)) >= 45
+        assert psnr(one, whole) >= 35
+
+
+def test_a_part_that_is_none_is_refused(source: str, tmp_path: Path) -> None:
+    for wrong, words in [("0.5:0.5,:,:", "upwards"), ("0.7:0.2,:,:", "upwards"), (":,:,:1.5", "at most 1"), (":,:", "0.25:0.75"), ("x:,:,:", "0.25:0.75")]:
+        refused = run("render", source, "--out", tmp_path / "no.png", "--crop", wrong, check=False)
+        assert refused.returncode != 0 and words in refused.stderr
+        assert not (tmp_path / "no.png").exists()
+
+
 def test_a_stretched_axis_is_that_of_a_file_whose_samples_lie_so_far_apart(tmp_path: Path) -> None:
     np.arange(40 * 40 * 6, dtype="f4").tofile(tmp_path / "layer.raw")
 

@@ -26,7 +26,7 @@ GRIDS: dict[str, dict[str, Any]] = {
 }
 
 
-def picture(volume: np.ndarray, grid: dict[str, Any], camera: Camera, folder: Path) -> np.ndarray:
+def picture(volume: np.ndarray, grid: dict[str, Any], camera: Camera, folder: Path, crop: str = ":,:,:") -> np.ndarray:
     volume.astype("<f4").tofile(folder / "volume.raw")
     sidecar = {
         "file": "volume.raw",
@@ -45,6 +45,7 @@ def picture(volume: np.ndarray, grid: dict[str, Any], camera: Camera, folder: Pa
         "--el": camera.elevation,
         "--distance": camera.distance,
         "--fov": camera.fov,
+        "--crop": crop,
     }
     run("render", folder / "volume.json", *(f"{name}={value}" for name, value in options.items()))
     return read_png(folder / "image.png")
@@ -65,3 +66,13 @@ def test_images_are_those_of_vtk(grid: str, camera: Camera, volume: np.ndarray, 
     expected = VtkRayCaster(volume, SOFT, size=SIZE, **GRIDS[grid]).render(camera)
     assert expected.max() > 50
     assert psnr(picture(volume, GRIDS[grid], camera, tmp_path), expected) >= 38
+
+
+@pytest.mark.parametrize("camera", CAMERAS)
+def test_cropped_images_are_those_of_vtk(camera: Camera, volume: np.ndarray, tmp_path: Path) -> None:
+    crop = [(0.3, 1.0), (0.0, 0.62), (0.21, 0.8)]
+    expected = VtkRayCaster(volume, SOFT, size=SIZE, crop=crop, **GRIDS["uneven"]).render(camera)
+    assert expected.max() > 50
+    said = ",".join(f"{low}:{high}" for low, high in crop)
+    assert psnr(picture(volume, GRIDS["uneven"], camera, tmp_path, said), expected) >= 38
+    assert psnr(picture(volume, GRIDS["uneven"], camera, tmp_path), expected) < 25

@@ -46,6 +46,8 @@ class VtkRayCaster:
     sample_step: float = 1.0
     size: tuple[int, int] = (512, 512)
     threads: int | None = None
+    crop: Sequence[tuple[float, float]] | None = None
+    """From where to where along x, y and z the box is shown, in shares of its edges."""
     _window: vtk.vtkRenderWindow = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +62,12 @@ class VtkRayCaster:
         mapper.SetMinimumImageSampleDistance(1.0)
         mapper.SetMaximumImageSampleDistance(1.0)
         mapper.SetBlendModeToComposite()
+        if self.crop is not None:
+            bounds = image.GetBounds()
+            lows, edges = bounds[::2], [high - low for low, high in zip(bounds[::2], bounds[1::2], strict=True)]
+            mapper.SetCropping(True)
+            mapper.SetCroppingRegionPlanes(*(low + share * edge for low, edge, part in zip(lows, edges, self.crop, strict=True) for share in part))
+            mapper.SetCroppingRegionFlagsToSubVolume()
         if self.threads is not None:
             mapper.SetNumberOfThreads(self.threads)
         volume = vtk.vtkVolume()

@@ -210,6 +210,9 @@ pub(crate) struct RenderOptions {
     /// How many times as long as it is each axis is shown, such as 1,1,30 for a layer of air that is wide and thin.
     #[arg(long, value_name = "X,Y,Z", default_value = "1,1,1", value_parser = parse_triple, allow_hyphen_values = true)]
     pub(crate) stretch: Triple,
+    /// From where to where along each axis the box is shown, 0 being its low face and 1 its high one, `:` all: 0.5:,:,: cuts away half of it.
+    #[arg(long, value_name = "X,Y,Z", default_value = ":,:,:", value_parser = parse_crop, allow_hyphen_values = true)]
+    pub(crate) crop: Crop,
     /// The axis that is shown upwards, y or z: with z, azimuth 0 looks along y, as from the south of a map.
     #[arg(long, value_name = "AXIS", default_value = "y", value_parser = parse_up)]
     pub(crate) up: Up,
@@ -271,6 +274,10 @@ pub(crate) struct InfoOptions {
     pub(crate) json: bool,
 }
 
+/// From where to where along x, y and z, in shares of the box.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Crop(pub(crate) [[f64; 2]; 3]);
+
 /// Numbers along x, y and z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Triple(pub(crate) [f64; 3]);
@@ -303,6 +310,14 @@ fn parse_size(text: &str) -> Result<ImageSize, String> {
         Some(_) => Err(format!("edges must be 1 to {MOST_EDGE} pixels")),
         None => Err("expected WIDTHxHEIGHT, such as 1024x768".to_owned()),
     }
+}
+
+fn parse_crop(text: &str) -> Result<Crop, String> {
+    let end = |text: &str, all: f64| if text.trim().is_empty() { Some(all) } else { text.trim().parse().ok() };
+    let part = |text: &str| text.split_once(':').and_then(|(from, to)| Some([end(from, 0.0)?, end(to, 1.0)?]));
+    let parts: Option<Vec<_>> = text.split(',').map(part).collect();
+    let crop = parts.and_then(|parts| parts.try_into().ok());
+    crop.map(Crop).ok_or_else(|| "expected a part of each axis, such as 0:1,0.25:0.75,:".to_owned())
 }
 
 fn parse_triple(text: &str) -> Result<Triple, String> {
@@ -376,6 +391,14 @@ mod tests {
         assert_eq!(["view", "render", "info", "serve"].map(is_offered), [true, true, true, false]);
         for command in ["view", "render", "info", "serve"] {
             assert!(["https://", "s3://", "VTKHDF: an image"].iter().all(|source| help(command).contains(source)));
+        }
+    }
+
+    #[test]
+    fn a_crop_is_a_part_of_each_axis() {
+        assert_eq!(parse_crop("0.5:, :0.25,:"), Ok(Crop([[0.5, 1.0], [0.0, 0.25], [0.0, 1.0]])));
+        for text in ["", "0:1", "0:1,0:1,0", ":,:,:,:", "a:,:,:"] {
+            assert!(parse_crop(text).unwrap_err().contains("0.25:0.75"), "{text}");
         }
     }
 

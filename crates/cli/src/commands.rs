@@ -206,6 +206,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         target: options.at.0,
         stretch: options.stretch.0,
         up: options.up,
+        crop: options.crop.0,
     };
     camera.validate().context("the view makes no sense")?;
     let key = Camera { azimuth_deg: options.key_az, elevation_deg: options.key_el, ..camera };

@@ -57,7 +57,7 @@ pub(crate) fn view() -> View {
 }
 
 /// Views that show quite another picture.
-pub(crate) fn elsewhere() -> [View; 6] {
+pub(crate) fn elsewhere() -> [View; 7] {
     let camera = Camera::default();
     let with = |camera: Camera| View { camera, ..view() };
     [
@@ -66,6 +66,7 @@ pub(crate) fn elsewhere() -> [View; 6] {
         with(Camera { target: [0.0, 0.4, 0.0], ..camera }),
         with(Camera { fov_deg: 15.0, ..camera }),
         with(Camera { stretch: [1.0, 1.0, 2.0], ..camera }),
+        with(Camera { crop: [[0.0, 1.0], [0.5, 1.0], [0.0, 1.0]], ..camera }),
         View { viewport: [320, 480], ..view() },
     ]
 }

@@ -10,6 +10,8 @@ const ALIKE_WITHIN_DEG: f64 = 20.0;
 const ALIKE_WITHIN_ZOOM: f64 = 0.25;
 /// The same for the target, as a share of the distance.
 const ALIKE_WITHIN_SHIFT: f64 = 0.1;
+/// The same for where the box is cropped, as a share of its edges.
+const ALIKE_WITHIN_CROP: f64 = 0.1;
 
 /// Angle between the view directions of two cameras, in degrees.
 pub(crate) fn angle_between_deg(a: &Camera, b: &Camera) -> f64 {
@@ -31,5 +33,6 @@ pub(crate) fn are_alike(a: &View, b: &View) -> bool {
         && !changed(a.distance, b.distance)
         && !changed(a.fov_deg, b.fov_deg)
         && !(0..3).any(|axis| changed(a.stretch[axis], b.stretch[axis]))
+        && !a.crop.as_flattened().iter().zip(b.crop.as_flattened()).any(|(a, b)| (a - b).abs() > ALIKE_WITHIN_CROP)
         && shift <= ALIKE_WITHIN_SHIFT * b.distance
 }

@@ -4,9 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+use visapult_volume::{Box3, Centering, Grid};
 
 /// As it is: no axis is shown longer.
 const UNSTRETCHED: [f64; 3] = [1.0; 3];
+/// Nothing is cut away.
+const UNCROPPED: [[f64; 2]; 3] = [[0.0, 1.0]; 3];
 /// Steepest elevation at which a camera is turned about the vertical axis.
 const STEEP_DEG: f64 = 45.0;
 
@@ -52,6 +55,8 @@ pub struct Camera {
     pub stretch: [f64; 3],
     /// The vertical axis.
     pub up: Up,
+    /// From where to where along each axis the box is shown, 0 being its low face and 1 its high one: what lies outside is cut away.
+    pub crop: [[f64; 2]; 3],
 }
 
 /// Why a camera cannot be used.
@@ -66,6 +71,9 @@ pub enum CameraError {
     /// An axis cannot be shown so long or short.
     #[error("camera stretch {0:?} must lie between 1/{most} and {most} along each axis", most = Camera::MOST_STRETCH)]
     Stretch([f64; 3]),
+    /// Nothing would be left of an axis, or it ends outside of the box.
+    #[error("camera crop {0:?} must go upwards from 0 or more to at most 1 along each axis")]
+    Crop([[f64; 2]; 3]),
     /// The field of view is not usable.
     #[error("camera field of view {0} must lie between {least} and {most} degrees", least = Camera::LEAST_FOV_DEG, most = Camera::MOST_FOV_DEG)]
     FieldOfView(f64),
@@ -81,6 +89,7 @@ impl Default for Camera {
             target: [0.0; 3],
             stretch: UNSTRETCHED,
             up: Up::Y,
+            crop: UNCROPPED,
         }
     }
 }
@@ -122,7 +131,24 @@ impl Camera {
         if !self.stretch.iter().all(|times| (Self::MOST_STRETCH.recip()..=Self::MOST_STRETCH).contains(times)) {
             return Err(CameraError::Stretch(self.stretch));
         }
+        if !self.crop.iter().all(|[from, to]| 0.0 <= *from && from < to && *to <= 1.0) {
+            return Err(CameraError::Crop(self.crop));
+        }
         Ok(())
+    }
+
+    /// Whether anything is shown of the samples `owned` of a grid, and of what lies between them and the next.
+    pub fn shows(&self, grid: &Grid, owned: &Box3) -> bool {
+        (0..3).all(|axis| {
+            let (size, [from, to]) = (grid.size[axis], self.crop[axis]);
+            let share = |sample: usize| match (sample, grid.centering) {
+                (0, _) => 0.0,
+                (sample, _) if sample >= size => 1.0,
+                (sample, Centering::Point) => sample as f64 / (size - 1) as f64,
+                (sample, Centering::Cell) => (sample as f64 + 0.5) / size as f64,
+            };
+            share(owned.lo[axis]) < to && share(owned.hi[axis]) > from
+        })
     }
 
     /// The camera turned about the vertical axis; where it looks steeply up or down, towards the horizon.
@@ -157,8 +183,8 @@ impl Camera {
         let up = cross(right, forward);
         let half_height = (self.fov_deg.to_radians() / 2.0).tan();
         let half_width = half_height * width as f64 / height as f64;
-        let stretch = self.stretch;
-        View { eye, right, up, forward, half_width, half_height, width, height, stretch }
+        let Self { stretch, crop, .. } = *self;
+        View { eye, right, up, forward, half_width, half_height, width, height, stretch, crop }
     }
 }
 
@@ -183,9 +209,16 @@ pub struct View {
     pub height: usize,
     /// How many times as long as it is each axis is shown.
     pub stretch: [f64; 3],
+    /// From where to where along each axis the box is shown.
+    pub crop: [[f64; 2]; 3],
 }
 
 impl View {
+    /// What is shown of the box of `edges`.
+    pub(crate) fn shown(&self, edges: [f64; 3]) -> WorldBox {
+        WorldBox::cropped(edges, self.crop)
+    }
+
     /// Unit direction of the ray through image position `x`, `y` in pixels from the upper left corner.
     ///
     /// The centre of pixel (column i, row j) is at `(i + 0.5, j + 0.5)`.
@@ -219,25 +252,45 @@ impl View {
     }
 }
 
-/// Distances along a ray at which it enters and leaves the box of `edges` centred at the origin.
-///
-/// The first is 0 for an eye inside; `None` where the ray misses. Slab method (Kay & Kajiya 1986).
-pub(crate) fn intersect_box(eye: [f64; 3], direction: [f64; 3], edges: [f64; 3]) -> Option<(f64, f64)> {
-    let (mut t_in, mut t_out) = (0.0_f64, f64::INFINITY);
-    for axis in 0..3 {
-        let half = edges[axis] / 2.0;
-        if direction[axis] == 0.0 {
-            if eye[axis].abs() > half {
-                return None;
-            }
-            continue;
-        }
-        let t0 = (-half - eye[axis]) / direction[axis];
-        let t1 = (half - eye[axis]) / direction[axis];
-        t_in = t_in.max(t0.min(t1));
-        t_out = t_out.min(t0.max(t1));
+/// A box with faces perpendicular to the axes, in world units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WorldBox {
+    pub(crate) lo: [f64; 3],
+    pub(crate) hi: [f64; 3],
+}
+
+impl WorldBox {
+    /// That of `edges`, around the origin.
+    pub(crate) fn centred(edges: [f64; 3]) -> Self {
+        Self::cropped(edges, UNCROPPED)
     }
-    (t_in < t_out && t_out.is_finite()).then_some((t_in, t_out))
+
+    /// From where to where along each axis, in shares of `edges`, of that around the origin.
+    pub(crate) fn cropped(edges: [f64; 3], crop: [[f64; 2]; 3]) -> Self {
+        let at = |axis: usize, end: usize| (crop[axis][end] - 0.5) * edges[axis];
+        Self { lo: [0, 1, 2].map(|axis| at(axis, 0)), hi: [0, 1, 2].map(|axis| at(axis, 1)) }
+    }
+
+    /// Distances along a ray at which it enters and leaves.
+    ///
+    /// The first is 0 for an eye inside; `None` where the ray misses. Slab method (Kay & Kajiya 1986).
+    pub(crate) fn passed(&self, eye: [f64; 3], direction: [f64; 3]) -> Option<(f64, f64)> {
+        let (mut t_in, mut t_out) = (0.0_f64, f64::INFINITY);
+        for axis in 0..3 {
+            let (lo, hi) = (self.lo[axis], self.hi[axis]);
+            if direction[axis] == 0.0 {
+                if eye[axis] < lo || eye[axis] > hi {
+                    return None;
+                }
+                continue;
+            }
+            let t0 = (lo - eye[axis]) / direction[axis];
+            let t1 = (hi - eye[axis]) / direction[axis];
+            t_in = t_in.max(t0.min(t1));
+            t_out = t_out.min(t0.max(t1));
+        }
+        (t_in < t_out && t_out.is_finite()).then_some((t_in, t_out))
+    }
 }
 
 pub(crate) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
@@ -314,10 +367,10 @@ mod tests {
             let view = camera.view(8, 8);
             assert_eq!(view.eye, camera.target);
             assert!(close(view.forward, here.view(8, 8).forward));
-            let passed = intersect_box(view.eye, view.direction(3.5, 4.5), [1.0; 3]);
+            let passed = WorldBox::centred([1.0; 3]).passed(view.eye, view.direction(3.5, 4.5));
             assert!(passed.is_none_or(|(_, leave)| leave.is_finite()));
         }
-        assert_eq!(intersect_box([0.0; 3], [f64::NAN; 3], [1.0; 3]), None);
+        assert_eq!(WorldBox::centred([1.0; 3]).passed([0.0; 3], [f64::NAN; 3]), None);
     }
 
     #[test]
@@ -331,6 +384,24 @@ mod tests {
         for times in [0.0, -1.0, 1e7, f64::NAN, f64::INFINITY] {
             assert!(refused(Camera { stretch: [1.0, 1.0, times], ..Camera::default() }), "{times}");
         }
+        for part in [[-0.1, 1.0], [0.0, 1.1], [0.5, 0.5], [0.7, 0.2], [f64::NAN, 1.0], [0.0, f64::NAN]] {
+            assert!(refused(Camera { crop: [part, [0.0, 1.0], [0.0, 1.0]], ..Camera::default() }), "{part:?}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_shown_that_reach_into_what_is_not_cut_away() {
+        let camera = Camera { crop: [[0.0, 0.5], [0.25, 0.75], [0.0, 1.0]], ..Camera::default() };
+        let block = |x: [usize; 2], y: [usize; 2]| Box3::new([x[0], y[0], 0], [x[1], y[1], 9]);
+        let points = Grid::of_size([9; 3]);
+        let cells = Grid { centering: Centering::Cell, ..points.clone() };
+        // Sample 4 of 9 points is in the middle, sample 4 of 9 cells is, too.
+        for grid in [&points, &cells] {
+            assert!(camera.shows(grid, &grid.bounds()));
+            assert!(camera.shows(grid, &block([3, 4], [0, 9])) && !camera.shows(grid, &block([4, 9], [0, 9])));
+            assert!(camera.shows(grid, &block([0, 9], [1, 3])) && !camera.shows(grid, &block([0, 9], [7, 9])));
+        }
+        assert!(!camera.shows(&points, &block([0, 9], [0, 2])) && camera.shows(&cells, &block([0, 9], [0, 2])));
     }
 
     #[test]
@@ -347,8 +418,10 @@ mod tests {
     #[test]
     fn json_uses_the_names_of_the_view_protocol() {
         let camera: Camera =
-            serde_json::from_str(r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5,"stretch":[1,1,30],"up":"z"}"#)
-                .unwrap();
+            serde_json::from_str(
+                r#"{"azimuth":1,"elevation":2,"distance":4,"fov":5,"stretch":[1,1,30],"up":"z","crop":[[0,1],[0.25,1],[0,0.5]]}"#,
+            )
+            .unwrap();
         let expected = Camera {
             azimuth_deg: 1.0,
             elevation_deg: 2.0,
@@ -357,15 +430,17 @@ mod tests {
             target: [0.0; 3],
             stretch: [1.0, 1.0, 30.0],
             up: Up::Z,
+            crop: [[0.0, 1.0], [0.25, 1.0], [0.0, 0.5]],
         };
         assert_eq!(camera, expected);
     }
 
     #[test]
     fn a_box_is_entered_at_the_eye_when_the_eye_is_inside() {
-        let (t_in, t_out) = intersect_box([0.0; 3], [0.0, 0.0, -1.0], [1.0, 0.5, 1.0]).unwrap();
+        let passed = |eye, direction| WorldBox::centred([1.0, 0.5, 1.0]).passed(eye, direction);
+        let (t_in, t_out) = passed([0.0; 3], [0.0, 0.0, -1.0]).unwrap();
         assert_eq!((t_in, t_out), (0.0, 0.5));
-        assert_eq!(intersect_box([0.0, 0.3, 2.0], [0.0, 0.0, -1.0], [1.0, 0.5, 1.0]), None);
-        assert_eq!(intersect_box([0.0, 0.0, 2.0], [0.0, 0.0, 1.0], [1.0, 0.5, 1.0]), None);
+        assert_eq!(passed([0.0, 0.3, 2.0], [0.0, 0.0, -1.0]), None);
+        assert_eq!(passed([0.0, 0.0, 2.0], [0.0, 0.0, 1.0]), None);
     }
 }

@@ -8,6 +8,8 @@ mod camera;
 mod codec;
 mod color_map;
 mod cpu;
+#[cfg(test)]
+mod cropped;
 mod estimate;
 mod gpu;
 mod image;
@@ -20,6 +22,7 @@ mod macrocells;
 mod optical_depth;
 mod paraview;
 mod parts;
+mod pick;
 mod quality;
 pub mod reference;
 mod scalar_slabs;
@@ -46,6 +49,7 @@ pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume, SlabStages};
 pub use image::{Image, PngError};
 pub use kept_range::bricks_keep;
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
+pub use pick::Picked;
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, fitted_key, join_scalar_slabs,

@@ -2,7 +2,7 @@
 
 use visapult_volume::{Decomposition, Grid};
 
-use crate::camera::intersect_box;
+use crate::camera::WorldBox;
 use crate::interpolation::interpolate;
 use crate::testing::scenes::{FIELDS, values_of};
 use crate::testing::{blocks_of, soft};
@@ -59,7 +59,7 @@ fn depths_of(volume: &Volume, function: &TransferFunction) -> Vec<f64> {
     let density = |value: f32| -(1.0 - f64::from(function.evaluate((value - lo) / (hi - lo))[3])).ln();
     let along = |i: usize| {
         let direction = view.direction((i % SIZE) as f64 + 0.5, (i / SIZE) as f64 + 0.5);
-        let Some((enter, leave)) = intersect_box(view.eye, direction, placement.edges) else { return 0.0 };
+        let Some((enter, leave)) = WorldBox::centred(placement.edges).passed(view.eye, direction) else { return 0.0 };
         let count = ((leave - enter) / placement.step * 16.0).ceil();
         let dt = (leave - enter) / count;
         let value = |k: usize| {

@@ -5,7 +5,7 @@
 
 use rayon::prelude::*;
 
-use crate::camera::{View, intersect_box};
+use crate::camera::View;
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::volume::Placement;
 use crate::{Camera, Image, Rendering, TransferFunction, Volume};
@@ -51,7 +51,7 @@ struct Scene<'a> {
 impl Scene<'_> {
     fn cast(&self, view: &View, column: usize, row: usize) -> ([f32; 4], u64) {
         let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-        let Some((t_in, t_out)) = intersect_box(view.eye, direction, self.placement.edges) else {
+        let Some((t_in, t_out)) = view.shown(self.placement.edges).passed(view.eye, direction) else {
             return ([0.0; 4], 0);
         };
         let (mut color, mut transparency, mut samples) = ([0.0_f64; 3], 1.0_f64, 0);

@@ -178,7 +178,9 @@ fn keyframes(look: impl Fn(&str, &[f32], usize, u64, Camera) -> Outcome) -> Outc
     for (number, field) in FIELDS.into_iter().enumerate() {
         let mut values = values_of(SIZE, field);
         values.iter_mut().skip(5000).take(800).for_each(|value| *value = f32::NAN);
-        let splits = [(1, 1 << 30), (1, 12 * 4 * 40 * 33), (2, 1 << 30), (8, 1 << 30), (1, 1 << 30)];
+        let in_pieces = 12 * 4 * 40 * 33;
+        let splits =
+            [(1, 1 << 30), (1, in_pieces), (2, 1 << 30), (8, 1 << 30), (1, 1 << 30), (1, 1 << 30), (2, in_pieces)];
         for ((pes, most_bytes), camera) in splits.into_iter().zip(cameras()) {
             let what = format!("field {number}, {pes} PEs, {most_bytes} bytes, {camera:?}");
             look(&what, &values, pes, most_bytes, camera)?;

@@ -1,10 +1,10 @@
-import type { Vec3 } from "../volume/index";
+import { croppedBox, type Vec3 } from "../volume/index";
 import { basisOf, type Camera, scale } from "./camera";
 import { type Bound, type Gl, Program, type Target } from "./gl";
 import boxRay from "./shaders/box-ray.glsl?raw";
 import volumeVertex from "./shaders/volume.vert.glsl?raw";
 
-/** From where a picture shows what lies in a box. */
+/** From where a picture shows what lies in a box, as far as the camera does not crop it. */
 export interface BoxView {
   readonly camera: Camera;
   /** Width over height. */
@@ -16,7 +16,7 @@ export interface BoxView {
 /** A ray ends where less light than this comes through. */
 export const LEAST_LIGHT = 1 / 1024;
 
-/** Runs a fragment shader once for each pixel that sees into a box: what all ray casting shares. */
+/** Runs a fragment shader once for each pixel that sees into what is shown of a box: what all ray casting shares. */
 export class BoxPass {
   readonly #gl: Gl;
   readonly #program: Program;
@@ -87,6 +87,8 @@ export class BoxPass {
     gl.uniform3fv(this.at("uRight"), scale(right, tangent * aspect));
     gl.uniform3fv(this.at("uUp"), scale(up, tangent));
     gl.uniform2f(this.at("uPixel"), 2 / target.width, 2 / target.height);
-    gl.uniform3fv(this.at("uHalfEdges"), scale(edges, 0.5));
+    const { lo, hi } = croppedBox(edges, camera.crop);
+    gl.uniform3fv(this.at("uLow"), lo);
+    gl.uniform3fv(this.at("uHigh"), hi);
   }
 }

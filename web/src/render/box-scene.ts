@@ -13,7 +13,7 @@ import {
   Vector3,
   WebGLRenderer,
 } from "three";
-import type { Vec3 } from "../volume/index";
+import type { Corners, Vec3 } from "../volume/index";
 import { basisOf, type Camera, verticalOf } from "./camera";
 import type { Gl } from "./gl";
 import lineFragment from "./shaders/line.frag.glsl?raw";
@@ -120,21 +120,22 @@ function areSame(edges: readonly Edge[], others: readonly Edge[]): boolean {
   return edges.length === others.length && edges.every(({ a, b }, i) => isAt(a, others[i].a) && isAt(b, others[i].b));
 }
 
-/** The twelve edges of a box centred at the origin, as seen from `eye`. */
-export function boxEdges(edges: Vec3, eye: Vec3): readonly Edge[] {
-  const half = edges.map((e) => e / 2);
+/** The twelve edges of a box, as seen from `eye`. */
+export function boxEdges(box: Corners, eye: Vec3): readonly Edge[] {
+  const ends = [box.lo, box.hi] as const;
   const found: Edge[] = [];
   for (const axis of [0, 1, 2] as const) {
     const [u, v] = [(axis + 1) % 3, (axis + 2) % 3];
-    for (const su of [-1, 1]) {
-      for (const sv of [-1, 1]) {
+    for (const su of [0, 1] as const) {
+      for (const sv of [0, 1] as const) {
         const a = [0, 0, 0];
-        a[u] = su * half[u];
-        a[v] = sv * half[v];
+        a[u] = ends[su][u];
+        a[v] = ends[sv][v];
         const b = [...a];
-        a[axis] = -half[axis];
-        b[axis] = half[axis];
-        const seen = Number(eye[u] * su > half[u]) + Number(eye[v] * sv > half[v]);
+        a[axis] = box.lo[axis];
+        b[axis] = box.hi[axis];
+        const isBeyond = (at: number, end: 0 | 1, face: number) => (end === 1 ? at > face : at < face);
+        const seen = Number(isBeyond(eye[u], su, a[u])) + Number(isBeyond(eye[v], sv, a[v]));
         found.push({ axis, a: [a[0], a[1], a[2]], b: [b[0], b[1], b[2]], facing: seen as 0 | 1 | 2 });
       }
     }

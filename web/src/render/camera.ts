@@ -1,12 +1,13 @@
-import { FARTHEST_TARGET, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
-import type { KeyCamera, Up } from "../wire/index";
+import { FARTHEST_TARGET, NEAREST, UNCROPPED, UNSTRETCHED, type Vec3 } from "../volume/index";
+import type { Crop, KeyCamera, Up } from "../wire/index";
 
 /** Angles in degrees, lengths in world units (RENDERING, *Camera*). */
 export type Camera = KeyCamera;
 
 /** The first view: all of a box with these edges, its axes stretched so, as near as leaves room for its labels. */
 export function homeCamera(aspect: number, edges: Vec3 = CUBE, stretch: Vec3 = UNSTRETCHED, up: Up = "y"): Camera {
-  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0], stretch, up };
+  const stance = { stretch, up, crop: UNCROPPED };
+  const camera: Camera = { azimuth: 30, elevation: 20, distance: 1, fov: 30, target: [0, 0, 0], ...stance };
   const { forward, right, up: above } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
   const [acrossHome, upHome] = [tangent * aspect * HOME_SHARE[0], tangent * HOME_SHARE[1]];
@@ -65,6 +66,19 @@ export function basisOf(camera: Camera): Basis {
 /** Whether two cameras see the axes of a box as long: messages have them in single precision. */
 export function seesSameBox(one: Camera, other: Camera): boolean {
   return one.stretch.every((times, axis) => Math.fround(times) === Math.fround(other.stretch[axis]));
+}
+
+/** Whether two parts of a box are the same: messages have them in single precision. */
+export function isSameCrop(one: Crop, other: Crop): boolean {
+  return one.every((part, axis) => part.every((share, end) => Math.fround(share) === Math.fround(other[axis][end])));
+}
+
+/** Whether all of a part of a box lies in another one. */
+export function isWithin(inner: Crop, outer: Crop): boolean {
+  return inner.every(([from, to], axis) => {
+    const [least, most] = outer[axis].map(Math.fround);
+    return Math.fround(from) >= least && Math.fround(to) <= most;
+  });
 }
 
 /** The same camera where the box has other edges: it looks at the same place of it, or as far outside. */

@@ -1,4 +1,4 @@
-import type { Vec3 } from "../volume/index";
+import { type Corners, croppedBox, type Vec3 } from "../volume/index";
 import { basisOf, type Camera, dot, type KeyRays, keyBasis } from "./camera";
 
 /** Of what the picture shows of the box from edge to edge, by rows and columns, where it is looked whether a keyframe has data. */
@@ -8,7 +8,7 @@ const NEAREST = 1e-3;
 /** Of the key view's edges, against rounding. */
 export const KEY_SLACK = 1.001;
 
-/** Of what `camera` sees of the box with these edges, the share that the rays of a keyframe pass; 1 where it sees nothing. */
+/** Of what `camera` shows of the box with these edges, the share that the rays of a keyframe pass; 1 where it sees nothing. */
 export function coverage(key: KeyRays, edges: Vec3, camera: Camera, aspect: number): number {
   const { tangents, ...from } = keyBasis(key);
   const isPassed = (point: Vec3) => {
@@ -19,9 +19,10 @@ export function coverage(key: KeyRays, edges: Vec3, camera: Camera, aspect: numb
       depth > 0 && Math.abs(x) <= KEY_SLACK * tangents[0] * depth && Math.abs(y) <= KEY_SLACK * tangents[1] * depth
     );
   };
+  const shown = croppedBox(edges, camera.crop);
   let [seen, passed] = [0, 0];
-  for (const ray of raysOf(camera, edges, aspect)) {
-    const inside = insideBox(ray, edges);
+  for (const ray of raysOf(camera, shown, aspect)) {
+    const inside = insideBox(ray, shown);
     if (!inside) continue;
     const [enters, leaves] = inside;
     seen += 1;
@@ -36,10 +37,10 @@ interface Ray {
   readonly direction: Vec3;
 }
 
-function raysOf(camera: Camera, edges: Vec3, aspect: number): Ray[] {
+function raysOf(camera: Camera, box: Corners, aspect: number): Ray[] {
   const { eye, forward, right, up } = basisOf(camera);
   const tangent = Math.tan((camera.fov * Math.PI) / 360);
-  const corners = cornersOf(edges).map((corner): Vec3 => [corner[0] - eye[0], corner[1] - eye[1], corner[2] - eye[2]]);
+  const corners = cornersOf(box).map((corner): Vec3 => [corner[0] - eye[0], corner[1] - eye[1], corner[2] - eye[2]]);
   const isInFront = corners.every((corner) => dot(corner, forward) > NEAREST);
   const spread = (across: Vec3, edge: number) => {
     const places = isInFront ? corners.map((corner) => dot(corner, across) / dot(corner, forward)) : [-edge, edge];
@@ -54,17 +55,16 @@ function raysOf(camera: Camera, edges: Vec3, aspect: number): Ray[] {
   });
 }
 
-function cornersOf(edges: Vec3): Vec3[] {
-  const at = (corner: number, axis: 0 | 1 | 2) => ((corner >> axis) & 1 ? 0.5 : -0.5) * edges[axis];
+function cornersOf({ lo, hi }: Corners): Vec3[] {
+  const at = (corner: number, axis: 0 | 1 | 2) => ((corner >> axis) & 1 ? hi : lo)[axis];
   return Array.from({ length: 8 }, (_, corner) => [at(corner, 0), at(corner, 1), at(corner, 2)]);
 }
 
-/** Where a ray enters and leaves the box around the origin, in lengths of its direction; none where it misses it. */
-function insideBox({ eye, direction }: Ray, edges: Vec3): [number, number] | null {
+/** Where a ray enters and leaves a box, in lengths of its direction; none where it misses it. */
+function insideBox({ eye, direction }: Ray, { lo, hi }: Corners): [number, number] | null {
   let [from, to] = [0, Number.POSITIVE_INFINITY];
   for (const axis of [0, 1, 2] as const) {
-    const half = edges[axis] / 2;
-    const [a, b] = [(-half - eye[axis]) / direction[axis], (half - eye[axis]) / direction[axis]];
+    const [a, b] = [(lo[axis] - eye[axis]) / direction[axis], (hi[axis] - eye[axis]) / direction[axis]];
     if (Number.isNaN(a) || Number.isNaN(b)) continue;
     from = Math.max(from, Math.min(a, b));
     to = Math.min(to, Math.max(a, b));

@@ -1,7 +1,7 @@
 import type { Geometry, TransferFunction } from "../volume/index";
 import type { BulkPart } from "../worker/index";
 import { type BrickSet, BrickSets } from "./brick-sets";
-import { type Camera, seesSameBox } from "./camera";
+import { type Camera, isWithin, seesSameBox } from "./camera";
 import type { ColoursInForce } from "./colours-of-views";
 import { coverage } from "./coverage";
 import type { FacePicture } from "./face-pass";
@@ -241,13 +241,18 @@ export class Proxies {
 
   #ofColours(scene: Scene): Subject | null {
     const set = this.#slabs.shown;
-    if (!set || !this.#fits(set, scene) || !slabsServe(set, scene.camera, WIDEST_ANGLE.colours)) return null;
+    // Beyond what they were made of, layers have nothing.
+    if (!set || !isWithin(scene.camera.crop, set.camera.crop)) return null;
+    if (!this.#fits(set, scene) || !slabsServe(set, scene.camera, WIDEST_ANGLE.colours)) return null;
     return this.#drawnAsColours(set, scene);
   }
 
   #drawnAsColours(set: SlabSet, scene: Scene): Subject {
-    const [{ slabs }, { camera, aspect }] = [this.#passes, scene];
-    return this.#drawnAs("slabs", set, scene, (target, from, to) => slabs.draw(target, set, camera, aspect, from, to));
+    const [{ slabs }, { camera, aspect, geometry }] = [this.#passes, scene];
+    const edges = geometry?.edges ?? [1, 1, 1];
+    return this.#drawnAs("slabs", set, scene, (target, from, to) =>
+      slabs.draw(target, set, edges, camera, aspect, from, to),
+    );
   }
 
   /** A keyframe that `draw` draws, and bricks beside it. */

@@ -1,4 +1,12 @@
-import { type Geometry, geometryOf, LOST, type TransferFunction, textureFromWorld, type Vec3 } from "../volume/index";
+import {
+  croppedBox,
+  type Geometry,
+  geometryOf,
+  LOST,
+  type TransferFunction,
+  textureFromWorld,
+  type Vec3,
+} from "../volume/index";
 import type { KeyView, SegmentKey } from "../wire/index";
 import type { Box } from "./boxes";
 import type { BrickSet } from "./brick-sets";
@@ -133,7 +141,9 @@ export class StandIns {
     gl.uniform3fv(program.at("uNormal"), key.normal);
     const thickness = (key.far - key.near) / key.slabCount;
     gl.uniform2f(program.at("uBetween"), key.near + slab * thickness, key.near + (slab + 1) * thickness);
-    gl.uniform3fv(program.at("uHalfEdges"), scale(boxOf(key, known).edges, 0.5));
+    const { lo, hi } = croppedBox(boxOf(key, known).edges, key.camera.crop);
+    gl.uniform3fv(program.at("uLow"), lo);
+    gl.uniform3fv(program.at("uHigh"), hi);
     gl.uniform2f(program.at("uFirst"), first[0] - spot.x, first[1] - spot.y);
     this.#fill(spot);
     return true;

@@ -1,6 +1,6 @@
-import type { AxisScales, Geometry, Scale } from "../volume/index";
+import { type AxisScales, croppedBox, type Geometry, type Scale, UNCROPPED } from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
-import { basisOf, type Camera } from "./camera";
+import { basisOf, type Camera, isSameCrop } from "./camera";
 import type { Gl } from "./gl";
 import { type Legend, Overlay, writeCaption } from "./overlay";
 
@@ -34,7 +34,10 @@ export class Surroundings {
   readonly #canvas: HTMLCanvasElement;
   readonly #overlay: Overlay;
   readonly #box: BoxScene;
+  /** Of the box. */
   #edges: readonly Edge[] = [];
+  /** Of what is shown of it, where that is not all. */
+  #cropped: readonly Edge[] = [];
 
   constructor(canvas: HTMLCanvasElement, overlay: HTMLCanvasElement, gl: Gl) {
     this.#canvas = canvas;
@@ -44,13 +47,19 @@ export class Surroundings {
 
   /** What is drawn next surrounds this. */
   look({ geometry, camera }: Setting): void {
-    this.#edges = geometry ? boxEdges(geometry.edges, basisOf(camera).eye) : [];
+    const { eye } = basisOf(camera);
+    const of = (crop: Camera["crop"]) => (geometry ? boxEdges(croppedBox(geometry.edges, crop), eye) : []);
+    this.#edges = of(UNCROPPED);
+    this.#cropped = isSameCrop(camera.crop, UNCROPPED) ? [] : of(camera.crop);
     this.#box.look(camera, this.#canvas.width, this.#canvas.height);
   }
 
-  /** The box's edges behind the volume, or before it. */
+  /** The edges of the box, and of what is shown of it, behind the volume, or before it: where it is cropped, all of the box's are behind it. */
   drawBox(side: Side, pixelRatio: number): void {
-    const edges = this.#edges.filter((edge) => (edge.facing === 0) === (side === "far"));
+    const isOn = (edge: Edge) => (edge.facing === 0) === (side === "far");
+    const isCropped = this.#cropped.length > 0;
+    const whole = isCropped ? this.#edges.filter(() => side === "far") : this.#edges.filter(isOn);
+    const edges = [...whole, ...this.#cropped.filter(isOn)];
     if (edges.length === 0) return;
     this.#box.reset();
     this.#box.draw(side, edges, this.#canvas.width, this.#canvas.height, pixelRatio);

@@ -101,6 +101,7 @@ class App {
       resetTransfer: () => this.#viewer.resetTransfer(),
       chooseProxy: (proxy) => this.#viewer.chooseProxy(proxy),
       stretch: (times) => this.#viewer.stretch(times),
+      crop: (crop) => this.#viewer.crop(crop),
       stand: (up) => this.#viewer.stand(up),
       steer: (action) => this.#viewer.steer(action),
       watchLifelines: (on) => this.#viewer.watchLifelines(on),
@@ -254,7 +255,7 @@ class App {
     this.#panel.showScale(scale, offersLogarithm(source.fields, field, fieldInfo));
     setText(this.#nothing, state.panel || !showsNothing(fieldInfo) ? "" : words);
     this.#panel.showProxy(state.proxy);
-    if (this.#viewer) this.#panel.showStance(source.grid, this.#viewer.camera);
+    if (this.#viewer) this.#panel.showStance(source, this.#viewer.camera);
     const unit = source.fields[field]?.unit ?? "";
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
     else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");

@@ -1,6 +1,6 @@
 import { type Camera, homeCamera, orbit, pan, restretched, zoom } from "../render/index";
 import type { Vec3 } from "../volume/index";
-import type { Up } from "../wire/index";
+import type { Crop, Up } from "../wire/index";
 
 /** So long after the last turn, pan or zoom the view is at rest. */
 const SETTLE_MS = 160;
@@ -9,6 +9,7 @@ const SETTLE_MS = 160;
 export interface Stance {
   readonly stretch: Vec3;
   readonly up: Up | null;
+  readonly crop: Crop;
 }
 
 /** Where the picture is seen from, how long axes are shown, and whether the first of these is changing. */
@@ -28,11 +29,11 @@ export class Eye {
 
   /**
    * `camera`: that of a link, if it has one, and how the box stands in the first view otherwise; `aspect`: width over height of the picture; `onChange`: it was
-   * moved, or has come to rest, or shows axes of other lengths.
+   * moved, or has come to rest, or shows axes of other lengths or another part of the box.
    */
-  constructor(camera: Camera | null, { stretch, up }: Stance, aspect: () => number, onChange: () => void) {
+  constructor(camera: Camera | null, { stretch, up, crop }: Stance, aspect: () => number, onChange: () => void) {
     this.#chosenUp = up;
-    this.#camera = camera ?? homeCamera(aspect(), undefined, stretch, up ?? this.#naturalUp);
+    this.#camera = camera ?? { ...homeCamera(aspect(), undefined, stretch, up ?? this.#naturalUp), crop };
     this.#atHome = camera === null;
     this.#aspect = aspect;
     this.#onChange = onChange;
@@ -64,8 +65,7 @@ export class Eye {
   }
 
   goHome(): void {
-    this.#moveTo(this.#home());
-    this.#atHome = true;
+    this.#moveTo(this.#home(), true);
   }
 
   /** Shows axes so many times as long as they are, which gives the box these edges. */
@@ -73,6 +73,11 @@ export class Eye {
     this.#camera = restretched(this.#camera, times, this.#edges ?? edges, edges);
     this.fit(edges);
     this.#onChange();
+  }
+
+  /** Shows a part of the box: as a turn it may go on. */
+  crop(crop: Crop): void {
+    this.#moveTo({ ...this.#camera, crop }, this.#atHome);
   }
 
   /** Something is shown that has this axis upwards. */
@@ -93,12 +98,13 @@ export class Eye {
   }
 
   #home(): Camera {
-    return homeCamera(this.#aspect(), this.#edges, this.#camera.stretch, this.#chosenUp ?? this.#naturalUp);
+    const { stretch, crop } = this.#camera;
+    return { ...homeCamera(this.#aspect(), this.#edges, stretch, this.#chosenUp ?? this.#naturalUp), crop };
   }
 
-  #moveTo(camera: Camera): void {
+  #moveTo(camera: Camera, atHome = false): void {
     this.#camera = camera;
-    this.#atHome = false;
+    this.#atHome = atHome;
     this.#moving = true;
     if (this.#settle !== null) clearTimeout(this.#settle);
     this.#settle = setTimeout(() => {

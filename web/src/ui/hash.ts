@@ -1,6 +1,6 @@
 import type { Camera } from "../render/index";
-import { FARTHEST_TARGET, MOST_STRETCH, NEAREST, UNSTRETCHED, type Vec3 } from "../volume/index";
-import { PROXY_CHOICES, type ProxyChoice, UPS, type Up } from "../wire/index";
+import { FARTHEST_TARGET, MOST_STRETCH, NEAREST, UNCROPPED, UNSTRETCHED, type Vec3 } from "../volume/index";
+import { type Crop, type Part, PROXY_CHOICES, type ProxyChoice, UPS, type Up } from "../wire/index";
 import { LinkEntries, readFlag, readNumbers } from "./link-entries";
 import { exact, fieldOfKey, type LinkedTransfer, readTransfer, short, writeTransfer } from "./link-transfer";
 
@@ -31,6 +31,7 @@ export const LINK_KEYS = [
   "at",
   "stretch",
   "up",
+  "crop",
   "step",
   "play",
   "by",
@@ -54,6 +55,7 @@ export function writeHash(state: LinkState): string {
   if (camera.target.some((n) => n !== 0)) parts.push(["at", camera.target.map(short).join(",")]);
   if (camera.stretch.some((n) => n !== 1)) parts.push(["stretch", camera.stretch.map(exact).join(",")]);
   if (state.up !== null) parts.push(["up", state.up]);
+  if (camera.crop.some(([from, to]) => from !== 0 || to !== 1)) parts.push(["crop", writeCrop(camera.crop)]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
@@ -68,6 +70,8 @@ export type ReadLink = Omit<LinkState, "camera" | "step" | "panel"> & {
   readonly camera: Camera | null;
   /** How many times as long axes are shown, whether it has a camera or not. */
   readonly stretch: Vec3;
+  /** What is shown of the box, whether it has a camera or not. */
+  readonly crop: Crop;
   readonly step: number | null | undefined;
   readonly panel: boolean | null;
   /** Keys that no link has. */
@@ -81,10 +85,12 @@ export function readHash(hash: string): ReadLink {
   const entries = new LinkEntries(hash);
   const up = entries.take("up", (name) => UPS.find((up) => up === name)) ?? null;
   const stretch = entries.take("stretch", readStretch) ?? UNSTRETCHED;
+  const crop = entries.take("crop", readCrop) ?? UNCROPPED;
   const read = {
-    camera: readCamera(entries, stretch, up ?? "y"),
+    camera: readCamera(entries, { stretch, up: up ?? "y", crop }),
     up,
     stretch,
+    crop,
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
@@ -103,7 +109,7 @@ function isKnown(key: string): boolean {
 }
 
 /** A place to look at is one of a view, and of no use without it. */
-function readCamera(entries: LinkEntries, stretch: Vec3, up: Up): Camera | null {
+function readCamera(entries: LinkEntries, stance: Pick<Camera, "stretch" | "up" | "crop">): Camera | null {
   const view = entries.take("view", (text) => {
     const read = readNumbers(text, 4);
     if (!read) return undefined;
@@ -117,12 +123,32 @@ function readCamera(entries: LinkEntries, stretch: Vec3, up: Up): Camera | null 
   });
   if (!view) return null;
   const target: Camera["target"] = at ? [at[0], at[1], at[2]] : [0, 0, 0];
-  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, stretch, up };
+  return { azimuth: view[0], elevation: view[1], distance: view[2], fov: view[3], target, ...stance };
 }
 
 function readStretch(text: string): Vec3 | undefined {
   const times = readNumbers(text, 3);
   return times?.every((n) => n >= 1 / MOST_STRETCH && n <= MOST_STRETCH) ? [times[0], times[1], times[2]] : undefined;
+}
+
+/** As `visapult render --crop` takes it: a part of each axis, of which an end that is that of the box may be left out. */
+function readCrop(text: string): Crop | undefined {
+  const [x, y, z, ...rest] = text.split(",").map(readPart);
+  return x && y && z && rest.length === 0 ? [x, y, z] : undefined;
+}
+
+function readPart(text: string): Part | undefined {
+  const [from, to, ...rest] = text.split(":").map((end, i) => (end.trim() === "" ? i : Number(end)));
+  return rest.length === 0 && from >= 0 && from < to && to <= 1 ? [from, to] : undefined;
+}
+
+function writeCrop(crop: Crop): string {
+  return crop.map((part) => part.map(share).join(":")).join(",");
+}
+
+/** Exact enough for one of a million samples. */
+function share(n: number): string {
+  return String(Number(n.toFixed(7)));
 }
 
 function readOthers(entries: LinkEntries): Map<string, LinkedTransfer> {
@@ -143,5 +169,5 @@ function readStride(text: string): number | undefined {
 }
 
 function encoded(words: string): string {
-  return encodeURIComponent(words).replaceAll("%2C", ",");
+  return encodeURIComponent(words).replaceAll("%2C", ",").replaceAll("%3A", ":");
 }

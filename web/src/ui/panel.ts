@@ -11,7 +11,7 @@ import {
   type Vec3,
 } from "../volume/index";
 import {
-  type GridInfo,
+  type Crop,
   isolated,
   PROXY_CHOICES,
   type ProxyChoice,
@@ -21,12 +21,14 @@ import {
   type Up,
   withUnit,
 } from "../wire/index";
+import { CropRow } from "./crop-row";
 import { el, iconButton, setAttributes, setText } from "./dom";
 import type { Edits } from "./edits";
 import type { Absence } from "./freshness";
 import { icons } from "./icons";
 import { LifelinesSection } from "./lifelines";
 import type { LifelinesShown } from "./lifelines-state";
+import { OPACITY_SHAPES, shapeOf } from "./opacity-shapes";
 import { RangeRow } from "./range-row";
 import { SteeringSection } from "./steering";
 import type { SteeringShown } from "./steering-state";
@@ -47,6 +49,7 @@ export interface PanelActions {
   resetTransfer(): void;
   chooseProxy(proxy: ProxyChoice): void;
   stretch(times: Vec3): void;
+  crop(crop: Crop): void;
   stand(up: Up): void;
   steer(action: SteerAction): void;
   watchLifelines(on: boolean): void;
@@ -71,6 +74,11 @@ export class Panel {
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
+  readonly #opacity = el(
+    "select",
+    { id: "opacity" },
+    el("option", { value: "drawn", disabled: true, hidden: true }, "as drawn"),
+  );
   readonly #scale = el("select", { id: "scale" }, el("option", { value: "linear" }, "Linear"));
   readonly #scaleRow = el("div", { class: "row", hidden: true }, labelled("scale", "Scale", this.#scale));
   #transferShown: readonly unknown[] = [];
@@ -85,6 +93,7 @@ export class Panel {
   readonly #reset = iconButton("Reset the transfer function", icons.reset, "R");
   readonly #proxy = el("select", { id: "proxy" });
   readonly #stretch: StretchRow;
+  readonly #crop: CropRow;
   readonly #up = el("select", { id: "up" }, el("option", { value: "y" }, "y"), el("option", { value: "z" }, "z"));
   readonly #statistics = el("dl", { class: "statistics" });
   readonly #lifelines: LifelinesSection;
@@ -96,15 +105,22 @@ export class Panel {
     this.#editor = new TransferEditor((opacity, goesOn) => actions.setOpacity(opacity, goesOn));
     this.#range = new RangeRow((lo, hi) => actions.setRange(lo, hi));
     this.#stretch = new StretchRow((times) => actions.stretch(times));
+    this.#crop = new CropRow((crop) => actions.crop(crop));
     this.#scale.append(el("option", { value: "logarithmic" }, "Logarithmic"));
     this.#map.append(this.#sentColours, el("option", { value: "link", disabled: true, hidden: true }, "from the link"));
+    this.#opacity.append(...Object.keys(OPACITY_SHAPES).map((name) => el("option", { value: name }, name)));
     this.#map.append(...colourMapNames.map((name) => el("option", { value: name }, name)));
     const label = (choice: ProxyChoice) => (choice === "auto" ? "automatic" : choice);
     this.#proxy.append(...PROXY_CHOICES.map((value) => el("option", { value }, label(value))));
     this.#function = [
       this.#editor.element,
       this.#range.element,
-      el("div", { class: "row" }, labelled("map", "Colours", this.#map)),
+      el(
+        "div",
+        {},
+        el("div", { class: "row" }, labelled("map", "Colours", this.#map)),
+        el("div", { class: "row" }, labelled("opacity", "Opacity", this.#opacity)),
+      ),
     ];
     this.#listen();
     this.element = el("aside", { class: "panel", "aria-label": "Controls" }, ...this.#sections());
@@ -155,11 +171,12 @@ export class Panel {
     if (shown.every((part, i) => part === this.#transferShown[i])) return;
     this.#transferShown = shown;
     this.#await(null);
-    const { colours, range } = transfer;
+    const { colours, opacity, range } = transfer;
     this.#editor.show(transfer, histogram, unit, scale);
     this.#sentColours.hidden = this.#sentColours.disabled = sent?.kind !== "stops";
     if (colours.kind === "map") this.#map.value = colours.name;
     else this.#map.value = sent && sameColours(colours, sent) ? "sent" : "link";
+    this.#opacity.value = shapeOf(opacity) ?? "drawn";
     this.#range.show(range, histogram, unit, scale);
   }
 
@@ -170,7 +187,7 @@ export class Panel {
     this.#await(name);
     this.#editor.clear();
     this.#range.clear();
-    this.#map.value = "";
+    this.#map.value = this.#opacity.value = "";
   }
 
   #await(name: string | null): void {
@@ -193,8 +210,9 @@ export class Panel {
     this.#proxy.value = proxy;
   }
 
-  showStance(grid: GridInfo, { stretch, up }: Camera): void {
-    this.#stretch.show(grid, stretch);
+  showStance(source: SourceInfo, { stretch, up, crop }: Camera): void {
+    this.#stretch.show(source.grid, stretch);
+    this.#crop.show(source, crop);
     this.#up.value = up;
   }
 
@@ -237,6 +255,10 @@ export class Panel {
       if (isColourMapName(value)) this.#actions.chooseMap(value);
       else if (value === "sent") this.#actions.chooseSentColours();
     });
+    this.#opacity.addEventListener("change", () => {
+      const points = OPACITY_SHAPES[this.#opacity.value];
+      if (points) this.#actions.setOpacity(points, false);
+    });
     this.#up.addEventListener("change", () => this.#actions.stand(this.#up.value === "z" ? "z" : "y"));
     this.#proxy.addEventListener("change", () => {
       const { value } = this.#proxy;
@@ -271,6 +293,7 @@ export class Panel {
         labelled("proxy", "Sent as", this.#proxy),
         el("div", { class: "row" }, labelled("up", "Up", this.#up)),
         this.#stretch.element,
+        this.#crop.element,
         this.#buttons(),
       ),
       section("Statistics", this.#statistics),

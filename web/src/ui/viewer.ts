@@ -11,6 +11,7 @@ import {
 } from "../volume/index";
 import {
   type ControlMessage,
+  type Crop,
   type FieldMessage,
   linearField,
   logarithmicField,
@@ -225,6 +226,12 @@ export class Viewer {
     const { source } = this.#state;
     if (!source) return;
     this.#eye.stretch(times, geometryOf(source.grid, times).edges);
+    this.#onChange(this.#state);
+  }
+
+  /** Shows a part of the box. */
+  crop(crop: Crop): void {
+    this.#eye.crop(crop);
     this.#onChange(this.#state);
   }
 

@@ -12,6 +12,8 @@ export interface AxisScale {
   readonly stops: readonly number[] | null;
   /** Where a number stands between the ends: 0 at the first, 1 at the other. */
   placeOf(value: number): number;
+  /** The number at such a place. */
+  valueAt(place: number): number;
 }
 
 export const AXIS_NAMES = ["x", "y", "z"] as const;
@@ -40,12 +42,14 @@ function gridScale(grid: GridInfo, axis: 0 | 1 | 2): AxisScale {
     ends,
     stops: null,
     placeOf: (value) => share(value, ends[0], ends[1]),
+    valueAt: (place) => ends[0] + place * (ends[1] - ends[0]),
   };
 }
 
 /** Of one sample: where it lies, in the middle of the box. */
 function soleScale(axis: 0 | 1 | 2, { name, unit, values: [value] }: AlongAxis): AxisScale {
-  return { name: nameOf(axis, name), unit, ends: [value, value], stops: null, placeOf: () => 0.5 };
+  const at = { placeOf: () => 0.5, valueAt: () => value };
+  return { name: nameOf(axis, name), unit, ends: [value, value], stops: null, ...at };
 }
 
 /** The axis, and what it is called where that is another name. */
@@ -58,10 +62,11 @@ function toldScale(grid: GridInfo, axis: 0 | 1 | 2, { name, unit, values }: Alon
   const last = values.length - 1;
   // Samples of cells lie half a cell inside: in parts of the way from the first to the last.
   const beyond = grid.centering === "cell" ? 0.5 / (grid.size[axis] - 1) : 0;
-  const valueAt = (place: number) => {
+  const valueBetween = (place: number) => {
     const before = Math.min(last - 1, Math.max(0, Math.floor(place)));
     return values[before] + (place - before) * (values[before + 1] - values[before]);
   };
+  const valueAt = (place: number) => valueBetween((place * (1 + 2 * beyond) - beyond) * last);
   const rises = values[last] > values[0];
   const placeOf = (value: number) => {
     let [below, above] = [0, last];
@@ -73,10 +78,10 @@ function toldScale(grid: GridInfo, axis: 0 | 1 | 2, { name, unit, values }: Alon
     const place = (below + share(value, values[below], values[above])) / last;
     return (place + beyond) / (1 + 2 * beyond);
   };
-  const ends = [valueAt(-beyond * last), valueAt((1 + beyond) * last)] as const;
+  const ends = [valueAt(0), valueAt(1)] as const;
   const even = (i: number) => values[0] + ((values[last] - values[0]) * i) / last;
   const isUneven = values.some((value, i) => Math.abs(value - even(i)) > EVEN * Math.abs(values[last] - values[0]));
-  return { name: nameOf(axis, name), unit, ends, stops: isUneven ? values : null, placeOf };
+  return { name: nameOf(axis, name), unit, ends, stops: isUneven ? values : null, placeOf, valueAt };
 }
 
 function share(value: number, lo: number, hi: number): number {

@@ -1,4 +1,4 @@
-import type { GridInfo } from "../wire/index";
+import type { Crop, GridInfo } from "../wire/index";
 
 export type Vec3 = readonly [number, number, number];
 
@@ -27,6 +27,25 @@ const MOST_STEPS = 2 ** 18;
 
 /** No axis is shown longer than it is. */
 export const UNSTRETCHED: Vec3 = [1, 1, 1];
+
+/** All of the box is shown. */
+export const UNCROPPED: Crop = [
+  [0, 1],
+  [0, 1],
+  [0, 1],
+];
+
+/** Corners of a box, world units. */
+export interface Corners {
+  readonly lo: Vec3;
+  readonly hi: Vec3;
+}
+
+/** What is shown of a box of these edges, centred at the origin. */
+export function croppedBox(edges: Vec3, crop: Crop): Corners {
+  const at = (end: 0 | 1) => map3((axis) => (crop[axis][end] - 0.5) * edges[axis]);
+  return { lo: at(0), hi: at(1) };
+}
 
 /** Edges of the grid's box in its unit. */
 export function edgesOf(grid: GridInfo): Vec3 {

@@ -7,7 +7,7 @@ import { parseSteering, type SteeringMessage } from "./steering";
 
 /** Most bytes of a message: *Welcome* names all fields, of which some files have thousands. */
 const CONTROL_LIMIT = 8 << 20;
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 export interface GridInfo {
   readonly size: readonly [number, number, number];

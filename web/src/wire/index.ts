@@ -20,11 +20,13 @@ export { isolated, printable, sentence } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";
 export {
+  type Crop,
   type KeyCamera,
   type KeyView,
   MOST_OPACITY_CODE,
   opacityOfCode,
   type PackedTile,
+  type Part,
   parseSlabs,
   type SlabsMessage,
   TILE_EDGE,

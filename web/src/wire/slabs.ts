@@ -13,7 +13,13 @@ export interface KeyCamera {
   readonly stretch: readonly [number, number, number];
   /** The axis that is shown upwards. */
   readonly up: Up;
+  /** From where to where along each axis the box is shown, 0 being its low face and 1 its high one. */
+  readonly crop: Crop;
 }
+
+/** A part of each axis of a box, in shares of it. */
+export type Crop = readonly [Part, Part, Part];
+export type Part = readonly [from: number, to: number];
 
 export const UPS = ["y", "z"] as const;
 export type Up = (typeof UPS)[number];
@@ -67,11 +73,15 @@ export function readKeyCamera(cursor: Cursor): KeyCamera {
   const stretch = [cursor.f32("key stretch"), cursor.f32("key stretch"), cursor.f32("key stretch")] as const;
   const up = UPS[cursor.u32("key up") - 1];
   if (up === undefined) cursor.fail("a key camera without an axis that is up");
-  if (![azimuth, elevation, distance, fov, ...target, ...stretch].every(Number.isFinite))
+  const part = () => [cursor.f32("key crop"), cursor.f32("key crop")] as const;
+  const crop = [part(), part(), part()] as const;
+  if (![azimuth, elevation, distance, fov, ...target, ...stretch, ...crop.flat()].every(Number.isFinite))
     cursor.fail("the key camera is not finite");
   if (distance <= 0 || fov <= 0 || fov >= 180 || stretch.some((times) => times <= 0))
     cursor.fail("an impossible key camera");
-  return { azimuth, elevation, distance, fov, target, stretch, up };
+  if (crop.some(([from, to]) => from < 0 || to > 1 || from > to))
+    cursor.fail("a key camera that sees no part of a box");
+  return { azimuth, elevation, distance, fov, target, stretch, up, crop };
 }
 
 /** The key view of a keyframe, and the number of tiles in this message. */

@@ -14,6 +14,17 @@ test("a keyframe covers its own view, and a wider picture of it only where the b
   expect(coverage({ ...square, camera: far }, cube, far, 2)).toBe(1);
 });
 
+test("of what is cut away nothing needs to be covered", () => {
+  const panned = { ...near, target: [0.3, 0, 0] as const };
+  const crop = [
+    [0.1, 0.5],
+    [0.3, 0.7],
+    [0, 1],
+  ] as const;
+  expect(coverage(square, cube, panned, 1)).toBeLessThan(1);
+  expect(coverage(square, cube, { ...panned, crop }, 1)).toBe(1);
+});
+
 test("a keyframe of the whole box covers it from everywhere", () => {
   const whole = { camera: { ...near, distance: 3.6 }, rays: [512, 512] as const };
   for (const azimuth of [0, 45, 130]) {

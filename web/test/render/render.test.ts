@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { basisOf, dot, homeCamera, orbit, pan, zoom } from "../../src/render/camera";
+import { basisOf, dot, homeCamera, isSameCrop, isWithin, orbit, pan, zoom } from "../../src/render/camera";
 import { Pacing } from "../../src/render/pacing";
 import { bricksReplace, keyframeFits, lapseOf, newestOf, rangeHolds } from "../../src/render/selection";
 import {
@@ -269,4 +269,17 @@ describe("keyframes of values", () => {
     expect(rangeHolds(keyframe, { ...bricks, step: 4 }, { range: [-2, 1] })).toBe(true);
     expect(rangeHolds({ ...keyframe, range: [-5, 2] }, bricks, { range: [3, 4] })).toBe(true);
   });
+});
+
+test("a part of a box lies in another one, to single precision", () => {
+  const part = (from: number, to: number) => [[0, 1], [from, to], [0, 1]] as const; // biome-ignore format: one part
+  const sent = part(Math.fround(0.1), Math.fround(0.7));
+  expect(isSameCrop(part(0.1, 0.7), sent) && isWithin(part(0.1, 0.7), sent)).toBe(true);
+  expect([part(0.2, 0.7), part(0.1, 0.6), part(0, 0.7), part(0.1, 1)].map((crop) => isWithin(crop, sent))).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  expect(isSameCrop(part(0.1, 0.7), part(0.1, 0.71))).toBe(false);
 });

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { basisOf } from "../../src/render/camera";
 import { homeCamera } from "../../src/render/index";
 import { Eye } from "../../src/ui/eye";
-import { UNSTRETCHED } from "../../src/volume/index";
+import { UNCROPPED, UNSTRETCHED } from "../../src/volume/index";
 import type { Up } from "../../src/wire/index";
 
-const STANCE = { stretch: UNSTRETCHED, up: null } as const;
+const STANCE = { stretch: UNSTRETCHED, up: null, crop: UNCROPPED } as const;
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -48,7 +48,7 @@ test("the view of a link stays as it is", () => {
 test("where axes are stretched the first view fits the longer box, and another one looks at the same place of it", () => {
   const eye = new Eye(
     null,
-    { stretch: [1, 1, 2], up: "y" },
+    { ...STANCE, stretch: [1, 1, 2], up: "y" },
     () => 1,
     () => undefined,
   );
@@ -92,7 +92,7 @@ test("what is shown says which axis is up, unless somebody has, and a view that 
   const eyeOf = (up: Up | null) =>
     new Eye(
       null,
-      { stretch: UNSTRETCHED, up },
+      { ...STANCE, up },
       () => 1,
       () => undefined,
     );

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type LinkState, readHash, writeHash } from "../../src/ui/hash";
 import type { LinkedTransfer } from "../../src/ui/link-transfer";
 import { absentStepWords, linkWords } from "../../src/ui/link-words";
-import { type ColourMapName, type TransferFunction, transferToMessage } from "../../src/volume/index";
+import { type ColourMapName, type TransferFunction, transferToMessage, UNCROPPED } from "../../src/volume/index";
 
 const transfer = (name: ColourMapName): TransferFunction => ({
   range: [0, 0.125],
@@ -22,6 +22,11 @@ const state: LinkState = {
     target: [0.1, 0, -0.2],
     stretch: [1, 0.5, 40],
     up: "z",
+    crop: [
+      [0, 1],
+      [0.125, 0.75],
+      [0.5, 1],
+    ],
   },
   up: "z",
   field: "pressure, static",
@@ -48,7 +53,7 @@ const state: LinkState = {
 
 /** What a link that says all of it is read as. */
 function asRead(said: LinkState) {
-  return { ...said, stretch: said.camera.stretch, unknown: [], unusable: [] };
+  return { ...said, stretch: said.camera.stretch, crop: said.camera.crop, unknown: [], unusable: [] };
 }
 
 test("a link restores the whole state", () => {
@@ -92,6 +97,7 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
     camera: null,
     up: null,
     stretch: [1, 1, 1],
+    crop: UNCROPPED,
     field: null,
     step: undefined,
     playing: false,
@@ -136,13 +142,14 @@ test("numbers with which nothing would be seen are told, and the default is take
     const { camera, unusable } = readHash(hash);
     return { camera, unusable };
   };
-  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1], up: "y" };
+  const stance = { stretch: [1, 1, 1], up: "y", crop: UNCROPPED };
+  const home = { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], ...stance };
   for (const at of ["1e300,0,0", "0,-4.1,0", "0,0,99"])
     expect(read(`#view=30,20,3,30&at=${at}`)).toEqual({ camera: home, unusable: [`at=${at}`] });
   for (const view of ["1e300,20,3,30", "30,20,1e-300,30", "30,20,1e300,30", "30,20,3,1e300", "30,90,3,30"])
     expect(read(`#view=${view}`)).toEqual({ camera: null, unusable: [`view=${view}`] });
   expect(read("#view=-360,-89,0.02,30&at=4,-4,0")).toEqual({
-    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0], stretch: [1, 1, 1], up: "y" },
+    camera: { azimuth: -360, elevation: -89, distance: 0.02, fov: 30, target: [4, -4, 0], ...stance },
     unusable: [],
   });
   expect(readHash("#step=1e300&by=1e300").unusable).toEqual(["step=1e300", "by=1e300"]);
@@ -159,6 +166,25 @@ test("how long axes are shown holds with a view and without one, within limits",
       stretch: [1, 1, 1],
       unusable: [`stretch=${stretch}`],
     });
+});
+
+test("what is shown of the box holds with a view and without one, as the program takes it", () => {
+  const part = [[0, 1], [0.25, 1], [0, 0.5]]; // biome-ignore format: as it is written
+  for (const crop of ["0:1,0.25:1,0:0.5", ":,0.25:,:0.5"]) {
+    expect(readHash(`#view=30,20,3,30&crop=${crop}`).camera?.crop).toEqual(part);
+    expect(readHash(`#crop=${crop}`)).toMatchObject({ camera: null, crop: part, unusable: [] });
+  }
+  for (const crop of [
+    "0:1,0:1",
+    "0:1,0:1,0.5:0.5",
+    "0:1,0:1,0.7:0.2",
+    "0:1,0:1,-1:1",
+    "0:1,0:1,0:2",
+    "a:,:,:",
+    "1,1,1",
+  ])
+    expect(readHash(`#crop=${crop}`)).toMatchObject({ crop: UNCROPPED, unusable: [`crop=${crop}`] });
+  expect(writeHash(state)).toContain("&crop=0:1,0.125:0.75,0.5:1");
 });
 
 test("a range is taken if single precision has its bounds, in order", () => {

@@ -17,6 +17,7 @@ describe("numbers along an axis", () => {
       ["z", "mm", -1, 3],
     ]);
     expect([5, 10, 25].map(x.placeOf)).toEqual([0, 0.25, 1]);
+    expect([0, 0.25, 1].map(x.valueAt)).toEqual([5, 10, 25]);
     expect(scales(cells, null).map(({ ends }) => ends)).toEqual([
       [4, 26],
       [-0.25, 10.25],
@@ -28,6 +29,7 @@ describe("numbers along an axis", () => {
     const [, , z] = scales(grid, levels);
     expect([z.name, z.unit, ...z.ends]).toEqual(["z: plev", "hPa", 1000, 100]);
     expect([1000, 950, 900, 700, 400, 250, 100].map(z.placeOf)).toEqual([0, 0.125, 0.25, 0.5, 0.75, 0.875, 1]);
+    expect([0, 0.125, 0.25, 0.5, 0.75, 0.875, 1].map(z.valueAt)).toEqual([1000, 950, 900, 700, 400, 250, 100]);
     const [, , rising] = scales(grid, { ...levels, values: [...levels.values].reverse() });
     expect([100, 250, 1000].map(rising.placeOf)).toEqual([0, 0.125, 1]);
   });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { homeCamera } from "../../src/render/camera";
 import {
   encodeView,
   linearField,
@@ -146,7 +147,14 @@ test("a message of an unknown kind is skipped", () => {
 test("a view is its kind and JSON", () => {
   const view = {
     sequence: 17,
-    camera: { azimuth: 30, elevation: 20, distance: 3, fov: 30, target: [0, 0, 0], stretch: [1, 1, 1], up: "y" },
+    camera: {
+      ...homeCamera(1),
+      crop: [
+        [0, 1],
+        [0.25, 1],
+        [0, 0.5],
+      ],
+    },
     viewport: [1024, 768],
     field: 0,
     step: null,

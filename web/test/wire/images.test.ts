@@ -15,6 +15,7 @@ function slabs(frame: Uint8Array, slab = 1, x = 63): Bytes {
     .header(17)
     .f32(30, 20, 3, 30, 0, 0, 0, 1, 1, 30)
     .u32(2)
+    .f32(0, 1, 0.25, 0.5, 0, 1)
     .u16(128, 64)
     .u16(2, 1)
     .f32(0, 0, -1)
@@ -36,6 +37,11 @@ test("reads a keyframe and its tiles", () => {
     target: [0, 0, 0],
     stretch: [1, 1, 30],
     up: "z",
+    crop: [
+      [0, 1],
+      [0.25, 0.5],
+      [0, 1],
+    ],
   });
   expect([parsed.rays, parsed.slabCount, parsed.near, parsed.far]).toEqual([[128, 64], 2, 2, 4]);
   expect(parsed.tiles[0]).toMatchObject({ slab: 1, x: 63, y: 0, width: 2, height: 1 });
@@ -71,7 +77,7 @@ test("an impossible key camera is refused", () => {
   new DataView(bytes.buffer).setFloat32(40, Number.NaN, true);
   expect(() => parseSlabs(bytes)).toThrow(/not finite/);
   const slanted = slabs(rawFrame(new Uint8Array(10))).done();
-  new DataView(slanted.buffer).setFloat32(80, 1, true);
+  new DataView(slanted.buffer).setFloat32(104, 1, true);
   expect(() => parseSlabs(slanted)).toThrow(/unit vector/);
 });
 

@@ -205,10 +205,11 @@ impl<'a> Passing<'a> {
         0..self.blocks()
     }
 
-    /// The blocks that have values, as `camera` sees them.
+    /// The blocks that have values and are not cut away, as `camera` sees them.
     fn front_to_back(&self, camera: &Camera) -> Vec<usize> {
-        let has_values = |pe: &usize| self.ranges[*pe].is_some();
-        runs(&self.frame, camera, |pe| pe).into_iter().map(|(pe, _)| pe).filter(has_values).collect()
+        let (grid, boxes) = (self.frame.grid(), self.frame.decomposition().boxes());
+        let is_seen = |pe: &usize| self.ranges[*pe].is_some() && camera.shows(grid, &boxes[*pe]);
+        runs(&self.frame, camera, |pe| pe).into_iter().map(|(pe, _)| pe).filter(is_seen).collect()
     }
 
     /// Reads these blocks one after another, ahead of whoever uses them, which is done by the rendering threads.

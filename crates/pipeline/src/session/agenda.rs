@@ -216,6 +216,10 @@ fn keyframe_is_due(outlook: &Outlook<'_>, progress: &Progress) -> bool {
         // Of a box that is stretched otherwise it shows nothing, and of one that stands otherwise other sides.
         return true;
     }
+    if matches!(form, Form::Slabs { .. }) && was.crop != is.crop {
+        // Layers of colour are made of what is shown; of values a page crops what it has.
+        return true;
+    }
     let turned_deg = angle_between_deg(was, is);
     let [while_moving, at_rest] = if is_close { DUE_OF_CLOSE_SEGMENTS_DEG } else { outlook.due_deg };
     if outlook.view.moving {

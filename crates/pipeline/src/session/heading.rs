@@ -72,6 +72,7 @@ impl Heading {
             target: std::array::from_fn(|axis| last.target[axis] + shift(axis)),
             stretch: last.stretch,
             up: last.up,
+            crop: last.crop,
         })
     }
 }

@@ -23,7 +23,7 @@ use self::heading::Heading;
 use self::link::Link;
 use crate::back_end::BackEnd;
 use crate::lock::lock;
-use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, View};
+use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, Pick, View};
 
 /// Takes a control message for the page; false when the page is too slow to take it now.
 pub type ControlSink = Box<dyn Fn(Vec<u8>) -> bool + Send + Sync>;
@@ -81,6 +81,8 @@ struct State {
     sending: Option<(Span, u64)>,
     /// Whether the page wants to see lifelines.
     lifelines: bool,
+    /// What it asked for last and was not told yet.
+    pick: Option<Pick>,
     closed: bool,
 }
 
@@ -234,6 +236,12 @@ impl Session {
     /// Begins or ends telling the page what is done to the latest steps.
     pub fn on_lifelines(&self, asked: AskLifelines) {
         lock(&self.shared.state).lifelines = asked.on;
+        self.shared.wake();
+    }
+
+    /// Is asked for a value; of several questions the last is answered.
+    pub fn on_pick(&self, pick: Pick) {
+        lock(&self.shared.state).pick = Some(pick);
         self.shared.wake();
     }
 

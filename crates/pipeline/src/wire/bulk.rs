@@ -301,6 +301,7 @@ fn push_camera(bytes: &mut Vec<u8>, camera: &Camera) {
         Up::Z => 2,
     };
     bytes.extend(up.to_le_bytes());
+    push_f32s(bytes, &camera.crop.as_flattened().iter().map(|v| *v as f32).collect::<Vec<_>>());
 }
 
 fn push_u16s(bytes: &mut Vec<u8>, values: &[usize]) {

@@ -21,6 +21,7 @@ const KIND_STEER: u8 = 66;
 const KIND_CLOCK: u8 = 67;
 const KIND_STAMPS: u8 = 68;
 const KIND_LIFELINES: u8 = 69;
+const KIND_PICK: u8 = 70;
 
 /// Width and height in device pixels.
 pub type Viewport = [u32; 2];
@@ -118,6 +119,54 @@ pub struct AskLifelines {
     pub on: bool,
 }
 
+/// A question for a value of the step that is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pick {
+    /// To be given back.
+    pub number: u32,
+    /// Where.
+    #[serde(flatten)]
+    pub spot: Spot,
+}
+
+/// Where a value is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Spot {
+    /// Where a ray of a picture shows most.
+    Ray(PictureRay),
+    /// Sample coordinates along x, y, z.
+    Place([f64; 3]),
+}
+
+/// A ray of a picture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PictureRay {
+    /// Who sees the picture.
+    pub camera: Camera,
+    /// Its shape, width over height.
+    pub aspect: f64,
+    /// Where in it, in shares of its width and height from the upper left corner.
+    pub at: [f64; 2],
+}
+
+impl Pick {
+    fn validate(&self) -> Result<(), WireError> {
+        let broken = |problem: String| Err(WireError::Rule { message: "Pick", problem });
+        match &self.spot {
+            Spot::Place(place) if place.iter().all(|coordinate| coordinate.is_finite()) => Ok(()),
+            Spot::Place(place) => broken(format!("place {place:?} is none")),
+            Spot::Ray(PictureRay { camera, aspect, at }) => {
+                let most = f64::from(MAX_VIEWPORT_EDGE);
+                if !(most.recip()..=most).contains(aspect) || !at.iter().all(|share| (0.0..=1.0).contains(share)) {
+                    return broken(format!("{at:?} is no place in a picture of shape {aspect}"));
+                }
+                camera.validate().or_else(|problem| broken(problem.to_string()))
+            }
+        }
+    }
+}
+
 /// What a page tells the process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromPage {
@@ -133,6 +182,8 @@ pub enum FromPage {
     Stamps(Events),
     /// Whether it wants to be told what is done to the latest steps.
     Lifelines(AskLifelines),
+    /// Which value is there?
+    Pick(Box<Pick>),
     /// A kind from a later version; to be skipped.
     Unknown(u8),
 }
@@ -200,6 +251,11 @@ impl FromPage {
                 Ok(Self::Stamps(stamps))
             }
             KIND_LIFELINES => read(body, "Lifelines").map(Self::Lifelines),
+            KIND_PICK => {
+                let pick: Pick = read(body, "Pick")?;
+                pick.validate()?;
+                Ok(Self::Pick(Box::new(pick)))
+            }
             other => Ok(Self::Unknown(other)),
         }
     }
@@ -261,6 +317,21 @@ mod tests {
         assert_eq!(read(r#"{"action":"set","name":"strength","value":2.5}"#), Ok(FromPage::Steer(set)));
         assert_eq!(read(r#"{"action":"pause"}"#), Ok(FromPage::Steer(Action::Pause)));
         assert!(read(r#"{"action":"explode"}"#).unwrap_err().to_string().contains("Steer cannot be read"));
+    }
+
+    #[test]
+    fn a_value_is_asked_for_at_a_place_or_in_a_picture() {
+        let read = |text: &str| FromPage::decode(&[&[KIND_PICK], text.as_bytes()].concat());
+        let at_place = Pick { number: 3, spot: Spot::Place([1.0, 2.5, 0.0]) };
+        assert_eq!(read(r#"{"number":3,"place":[1,2.5,0]}"#), Ok(FromPage::Pick(Box::new(at_place))));
+        let in_picture = r#"{"number":4,"ray":{"camera":{"distance":2},"aspect":1.5,"at":[0.25,1]}}"#;
+        let Ok(FromPage::Pick(pick)) = read(in_picture) else { panic!("{in_picture} is read") };
+        assert!(matches!(pick.spot, Spot::Ray(PictureRay { at: [0.25, 1.0], .. })));
+        let damages =
+            [("0.25", "-1"), ("1.5", "0"), ("1.5", "1e300"), (":2}", ":-2}"), ("0.25,1", "0.25"), ("ray", "way")];
+        for (was, is) in damages {
+            assert!(read(&in_picture.replace(was, is)).is_err(), "{was} as {is}");
+        }
     }
 
     #[test]

@@ -14,12 +14,16 @@ pub use bulk::{
 };
 pub(crate) use freshness::MOST_PARTS;
 pub use freshness::{Freshness, MissingPart};
-pub use from_page::{Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, ProxyChoice, View, Viewport, WireError};
+pub use from_page::{
+    Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, Pick, PictureRay, ProxyChoice, Spot, View, Viewport,
+    WireError,
+};
 pub(crate) use lifelines::MOST_EVENTS;
 pub use lifelines::{Clock, Events, StageEvent};
 pub use to_page::{
-    Field, FieldName, GridShape, Notice, Plan, Planned, ProxyKind, Severity, SourceShape, Steps, ToPage, Welcome,
+    Answer, Field, FieldName, GridShape, Notice, Plan, Planned, ProxyKind, Severity, SourceShape, Steps, ToPage,
+    Welcome,
 };
 
 /// Version of the view protocol spoken here.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use visapult_publish::messages::AlongAxis;
-use visapult_render::TransferFunction;
+use visapult_render::{Picked, TransferFunction};
 use visapult_volume::{Grid, StepIndex, StepSpan};
 
 use super::freshness::Freshness;
@@ -19,6 +19,7 @@ const KIND_STEERING: u8 = 6;
 const KIND_FRESHNESS: u8 = 7;
 const KIND_CLOCK: u8 = 8;
 const KIND_EVENTS: u8 = 9;
+const KIND_PICKED: u8 = 10;
 
 /// What the process tells a page on the control connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,23 @@ pub enum ToPage {
     Clock(Clock),
     /// What was done to the latest steps.
     Events(Events),
+    /// A value that was asked for.
+    Picked(Answer),
+}
+
+/// A value that was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Number of the question.
+    pub number: u32,
+    /// Index into the welcome's fields.
+    pub field: usize,
+    /// Step that it is of.
+    pub step: StepIndex,
+    /// What was found; nothing where nothing shows.
+    pub picked: Option<Picked>,
+    /// Why it cannot be told, where it cannot.
+    pub problem: Option<String>,
 }
 
 /// First message of a session: what there is to see.
@@ -242,6 +260,7 @@ impl ToPage {
             Self::Freshness(body) => json_message(KIND_FRESHNESS, body),
             Self::Clock(body) => json_message(KIND_CLOCK, body),
             Self::Events(body) => json_message(KIND_EVENTS, body),
+            Self::Picked(body) => json_message(KIND_PICKED, body),
         }
     }
 }

@@ -134,6 +134,7 @@ fn rendered(source: &str, pes: usize, crew: Option<&Arc<Crew>>, proxy: RenderPro
             azimuth_deg: 130.0,
             elevation_deg: -25.0,
             stretch: [0.5, 1.0, 1.5],
+            crop: [[0.0, 0.75], [0.25, 1.0], [0.0, 1.0]],
             up: Up::Z,
             ..Camera::default()
         },

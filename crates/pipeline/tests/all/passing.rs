@@ -36,7 +36,12 @@ fn rendered(source: &str, proxy: RenderProxy, memory: Option<u64>) -> Result<Ren
         field: None,
         step: None,
         size: [150, 120],
-        camera: Camera { azimuth_deg: 45.0, stretch: [0.5, 1.0, 1.5], ..Camera::default() },
+        camera: Camera {
+            azimuth_deg: 45.0,
+            stretch: [0.5, 1.0, 1.5],
+            crop: [[0.0, 0.75], [0.25, 1.0], [0.0, 1.0]],
+            ..Camera::default()
+        },
         transfer_function: None,
         sample_step: 1.0,
         proxy,

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use visapult_pipeline::StepKey;
 use visapult_pipeline::flow::{RunState, SteeringView};
 use visapult_pipeline::wire::{
-    Ack, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
+    Ack, Answer, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
     MissingPart, Notice, PROTOCOL_VERSION, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent,
     Steps, ToPage, Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
 };
 use visapult_publish::messages::AlongAxis;
 use visapult_publish::{Action, Logged, Parameter, ParameterKind};
 use visapult_render::{
-    Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, PlaneDecoder, Pyramid, SegmentKey, SegmentTile,
-    Still, TransferFunction, Up, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
+    Camera, CodeBits, FaceTile, Image, KeyView, Knot, LevelCoding, Picked, PlaneDecoder, Pyramid, SegmentKey,
+    SegmentTile, Still, TransferFunction, Up, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
 };
 use visapult_volume::{Grid, ValueRange};
 
@@ -92,9 +92,19 @@ fn bricks_of_5_8_and_16_bits() {
     hold_bricks("bricks-16", 1, CodeBits::from_bits(16).unwrap());
 }
 
+fn key_camera() -> Camera {
+    Camera {
+        target: [0.0, 0.125, 0.0],
+        stretch: [1.0, 1.0, 1.25],
+        up: Up::Z,
+        crop: [[0.0, 1.0], [0.125, 0.875], [0.25, 1.0]],
+        ..Camera::default()
+    }
+}
+
 #[test]
 fn slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
+    let camera = key_camera();
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let mut keyframe = make_slabs(&volume(), &key, &transfer_function, 1.0);
@@ -114,16 +124,16 @@ fn slabs() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z", "crop": [[0.0, 1.0], [0.125, 0.875], [0.25, 1.0]]},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far, "tiles": tiles
     });
-    hold_framing("slabs", &header().message(&slab_bodies(&keyframe, 1)[1]), 56, &meaning);
+    hold_framing("slabs", &header().message(&slab_bodies(&keyframe, 1)[1]), 80, &meaning);
 }
 
 #[test]
 fn scalar_slabs() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
+    let camera = key_camera();
     let key = KeyView { width: 70, height: 12, slabs: 3, ..KeyView::new(camera) };
     let mut keyframe = make_scalar_slabs(&volume(), &key, ValueRange { lo: -3.0, hi: 3.5 });
     keyframe.tiles.retain(|tile| tile.face == 2);
@@ -139,7 +149,7 @@ fn scalar_slabs() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z", "crop": [[0.0, 1.0], [0.125, 0.875], [0.25, 1.0]]},
         "width": geometry.width, "height": geometry.height, "slabs": geometry.slabs,
         "normal": geometry.normal, "near": geometry.near, "far": geometry.far,
         "edges": keyframe.edges, "range": keyframe.range, "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
@@ -154,12 +164,12 @@ fn scalar_slabs() {
         }),
     );
     let message = header().message(&bodies[1]);
-    hold_framing("scalar-slabs", &message, 76, &meaning);
+    hold_framing("scalar-slabs", &message, 100, &meaning);
 }
 
 #[test]
 fn segments() {
-    let camera = Camera { target: [0.0, 0.125, 0.0], stretch: [1.0, 1.0, 1.25], up: Up::Z, ..Camera::default() };
+    let camera = key_camera();
     let key = SegmentKey { camera, width: 70, height: 12, segments: 6 };
     let transfer_function = TransferFunction::default_for(ValueRange { lo: -3.0, hi: 3.5 });
     let range = ValueRange { lo: -3.0, hi: 3.5 };
@@ -177,12 +187,12 @@ fn segments() {
     let meaning = json!({
         "header": header_meaning(),
         "camera": {"azimuth": 30.0, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z", "crop": [[0.0, 1.0], [0.125, 0.875], [0.25, 1.0]]},
         "width": geometry.width, "height": geometry.height, "planes": geometry.planes,
         "near": geometry.near, "spacing": geometry.spacing, "edges": geometry.edges, "range": geometry.range,
         "tiles": keyframe.tiles.iter().map(tile).collect::<Vec<_>>()
     });
-    hold_framing("segments", &header().message(&segment_bodies(&keyframe, 1)[1]), 64, &meaning);
+    hold_framing("segments", &header().message(&segment_bodies(&keyframe, 1)[1]), 88, &meaning);
 }
 
 /// Texels come from floating-point ray casting, which may round otherwise on another processor: the bytes are written
@@ -310,6 +320,9 @@ fn lifelines_and_the_time() {
     hold("events", &ToPage::Events(events.clone()).encode(), &json!(events));
     let clock = Clock { asked_ms: 12.5, heard_ms: 5000.25, answered_ms: 5000.5 };
     hold("clock", &ToPage::Clock(clock).encode(), &json!(clock));
+    let picked = Some(Picked { place: [12.5, 3.0, 0.25], value: Some(-1.5) });
+    let answer = Answer { number: 5, field: 1, step: 120, picked, problem: None };
+    hold("picked", &ToPage::Picked(answer.clone()).encode(), &json!(answer));
 
     let from_page = |name: &str, kind, meaning: &Value| {
         let bytes = [vec![kind], meaning.to_string().into_bytes()].concat();
@@ -374,7 +387,7 @@ fn messages_from_the_page() {
     let meaning = json!({
         "sequence": 17,
         "camera": {"azimuth": 30.5, "elevation": 20.0, "distance": 3.0, "fov": 30.0, "target": [0.0, 0.125, 0.0],
-                   "stretch": [1.0, 1.0, 1.25], "up": "z"},
+                   "stretch": [1.0, 1.0, 1.25], "up": "z", "crop": [[0.0, 1.0], [0.125, 0.875], [0.25, 1.0]]},
         "viewport": [1024, 768], "field": 0, "step": null, "moving": false, "proxy": "auto",
         "transfer_function": {"range": [-1.0, 1.0], "points": [[0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]]}
     });
@@ -383,6 +396,16 @@ fn messages_from_the_page() {
     hold("view", &bytes, &meaning);
     let Ok(FromPage::View(view)) = FromPage::decode(&bytes) else { panic!("a View is a View") };
     assert_eq!((view.camera.azimuth_deg, view.viewport, view.proxy), (30.5, [1024, 768], ProxyChoice::Auto));
+
+    let asked = json!({
+        "number": 5,
+        "ray": {"camera": meaning["camera"], "aspect": 1.5, "at": [0.25, 0.75]}
+    });
+    let mut bytes = vec![70];
+    bytes.extend(asked.to_string().into_bytes());
+    hold("pick", &bytes, &asked);
+    let Ok(FromPage::Pick(pick)) = FromPage::decode(&bytes) else { panic!("a Pick is a Pick") };
+    assert_eq!(json!(pick), asked);
 
     let ack = Ack { received_bytes: 0x0001_0203_0405 };
     hold("ack", &ack.encode(), &json!({"received_bytes": 0x0001_0203_0405_u64}));

@@ -6,7 +6,7 @@
 use visapult_volume::Box3;
 
 pub(crate) use super::lanes::LANES;
-use crate::camera::{View, dot, intersect_box};
+use crate::camera::{View, WorldBox, dot};
 use crate::volume::{Frame, Placement};
 
 /// Pixels along each edge of a packet.
@@ -14,7 +14,7 @@ pub(crate) const PACKET_EDGE: usize = 4;
 
 /// Sixteen rays through 4 x 4 neighbouring pixels, in double precision; sample k lies at `first + k * step`.
 pub(crate) struct Rays {
-    /// The samples in the grid's box; none for rays that miss it and for pixels outside the image.
+    /// The samples in what is shown of the grid's box; none for rays that miss it and for pixels outside the image.
     pub(crate) range: SampleRange,
     /// Sample coordinates of sample 0, by axis.
     pub(crate) first: [[f64; LANES]; 3],
@@ -33,9 +33,11 @@ pub(crate) struct SampleRange {
 pub(crate) struct RaySetup<'a> {
     view: &'a View,
     placement: Placement,
+    /// What of the grid's box is shown.
+    shown: WorldBox,
 }
 
-/// The part of one ray in the grid's box.
+/// The part of one ray in what is shown of the grid's box.
 pub(crate) struct Chord {
     pub(crate) direction: [f64; 3],
     pub(crate) t_in: f64,
@@ -45,7 +47,8 @@ pub(crate) struct Chord {
 impl<'a> RaySetup<'a> {
     /// For samples in `frame`.
     pub(crate) fn new(view: &'a View, frame: &Frame) -> Self {
-        Self { view, placement: frame.placement(view.stretch) }
+        let placement = frame.placement(view.stretch);
+        Self { view, placement, shown: view.shown(placement.edges) }
     }
 
     /// Sample coordinates of the eye.
@@ -53,7 +56,7 @@ impl<'a> RaySetup<'a> {
         self.sample_at([0.0; 3], 0.0)
     }
 
-    /// The part of the ray of a lane in the grid's box, for the packet from column `x` and row `y` on; `None` for pixels
+    /// The part of the ray of a lane in what is shown of the grid's box, for the packet from column `x` and row `y` on; `None` for pixels
     /// past `end`.
     #[inline(always)]
     pub(crate) fn chord(&self, lane: usize, [x, y]: [usize; 2], end: [usize; 2]) -> Option<Chord> {
@@ -62,7 +65,7 @@ impl<'a> RaySetup<'a> {
             return None;
         }
         let direction = self.view.direction(column as f64 + 0.5, row as f64 + 0.5);
-        let (t_in, t_out) = intersect_box(self.view.eye, direction, self.placement.edges)?;
+        let (t_in, t_out) = self.shown.passed(self.view.eye, direction)?;
         Some(Chord { direction, t_in, t_out })
     }
 

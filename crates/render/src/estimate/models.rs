@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::levels::{Level, Spot, Visible, rounded};
 use super::{Form, Subject, TRUE_STEP};
-use crate::camera::intersect_box;
+use crate::camera::WorldBox;
 use crate::cpu::table::Table;
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
@@ -99,20 +99,20 @@ pub(super) struct Marched<'a> {
     level: Level<'a>,
     table: Arc<Table>,
     dt: f64,
-    edges: [f64; 3],
+    shown: WorldBox,
 }
 
 impl<'a> Marched<'a> {
     /// Samples lie `sample_step` of the finest level's smallest distances apart, as `table` is for.
     fn new(subject: &Subject<'_>, table: Arc<Table>, sample_step: f64, level: Level<'a>) -> Self {
         let Placement { edges, step, .. } = subject.volume.placement(subject.key.stretch);
-        Self { level, table, dt: sample_step * step, edges }
+        Self { level, table, dt: sample_step * step, shown: WorldBox::cropped(edges, subject.key.crop) }
     }
 
     /// Associated colour of a ray.
     pub(super) fn color(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
         let mut color = [0.0; 4];
-        let Some((enter, leave)) = intersect_box(eye, direction, self.edges) else { return color };
+        let Some((enter, leave)) = self.shown.passed(eye, direction) else { return color };
         let mut part = 0;
         let samples = ((leave - enter) / self.dt - 0.5).ceil().max(0.0) as usize;
         let [start, step] = self.level.line(eye, direction);
@@ -152,7 +152,7 @@ pub(super) struct LayerModel<'a> {
     level: Level<'a>,
     table: Table,
     samples: usize,
-    edges: [f64; 3],
+    shown: WorldBox,
 }
 
 impl<'a> LayerModel<'a> {
@@ -168,7 +168,7 @@ impl<'a> LayerModel<'a> {
         let table = Table::new(function, base.range, geometry.thickness() / samples as f64);
         let layers = Layers { key: key.view(), geometry };
         let level = Level::exact(subject).shown_by(&base.visible, volume);
-        Some(Self { layers, level, table, samples, edges })
+        Some(Self { shown: layers.key.shown(edges), layers, level, table, samples })
     }
 
     /// Associated colour of a layer at a place in texels, mixed from the four around; `None` where it is empty.
@@ -190,7 +190,7 @@ impl<'a> LayerModel<'a> {
         let (mut color, mut part) = ([0.0; 4], 0);
         let length = geometry.thickness() / self.samples as f64;
         let front = f64::from(geometry.near) + slab as f64 * geometry.thickness();
-        let Some((enter, leave)) = intersect_box(key.eye, direction, self.edges) else { return color };
+        let Some((enter, leave)) = self.shown.passed(key.eye, direction) else { return color };
         let [start, step] = self.level.line(key.eye, direction);
         // Where a sample is read, and which share of it lies in the box.
         let mut spot = |sample: usize| -> Option<(Spot, f32)> {
@@ -243,6 +243,7 @@ impl Met {
 /// Faces, sampled where they are looked at.
 pub(super) struct FaceModel<'a> {
     pub(super) faces: Faces,
+    shown: WorldBox,
     level: Level<'a>,
     integrals: Integrals,
     pub(super) quantiser: Quantiser,
@@ -261,7 +262,8 @@ impl<'a> FaceModel<'a> {
         let geometry = key.geometry(edges).in_front_of_the_eye();
         Some(Self {
             reached: reached(volume, &key.view(), &geometry),
-            faces: Faces { key: key.view(), geometry, edges },
+            shown: WorldBox::cropped(edges, key.camera.crop),
+            faces: Faces { key: key.view(), geometry },
             level: Level::exact(subject),
             integrals: Integrals::new(subject.transfer_function, range),
             quantiser: Quantiser::new([kept.lo, kept.hi]),
@@ -272,8 +274,9 @@ impl<'a> FaceModel<'a> {
     /// Associated colour of a ray. Where another has so many times the slabs, this one's faces are among its faces.
     fn color(&self, eye: [f64; 3], direction: [f64; 3], met: &mut Met) -> [f32; 4] {
         let slabs = usize::from(self.faces.geometry.slabs);
-        let composite =
-            |value: &dyn Fn(usize, [f64; 2]) -> f32| self.faces.composite(eye, direction, &self.integrals, value);
+        let composite = |value: &dyn Fn(usize, [f64; 2]) -> f32| {
+            self.faces.composite(&self.shown, eye, direction, &self.integrals, value)
+        };
         if met.slabs > slabs && met.slabs.is_multiple_of(slabs) {
             let every = met.slabs / slabs;
             let known = |face: usize| Some(met.values[every * face]).filter(|value| !value.is_nan());

@@ -53,12 +53,13 @@ impl GpuVolume {
         rgba: &mut Vec<[f32; 4]>,
     ) -> Result<u64, GpuError> {
         let (size, placement) = ([view.width, rows], self.frame.placement(view.stretch));
+        let passed = view.shown(placement.edges);
         let rays = RaysTold {
             distance: dt as f32,
             lowest: shown.index_map[0],
             per_value: shown.index_map[1],
             opaque: OPAQUE,
-            ..RaysTold::new(view, near_of(view, placement.edges), placement.edges, &placement, [0, first], size)
+            ..RaysTold::new(view, near_of(view, placement.edges), &passed, &placement, [0, first], size)
         };
         let gpu = &self.gpu;
         let rays = gpu.told(&rays);

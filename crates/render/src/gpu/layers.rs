@@ -149,7 +149,7 @@ impl Layers<'_> {
             per_slab: planes.samples as u32,
             lowest: shown.index_map[0],
             per_value: shown.index_map[1],
-            ..RaysTold::new(view, planes.near, placement.edges, &placement, lo, size)
+            ..RaysTold::new(view, planes.near, &view.shown(placement.edges), &placement, lo, size)
         });
         let (told, places) = (gpu.told(&size.map(|n| n as u32)), gpu.filled(&part.places_told())?);
         let mut encoder = gpu.encoder();

@@ -6,6 +6,7 @@ use visapult_volume::ValueRange;
 use super::chunks::GpuVolume;
 use super::device::GpuError;
 use super::rays::RaysTold;
+use crate::camera::WorldBox;
 use crate::key_rays::Planes;
 use crate::scalar_slabs::FaceMaker;
 use crate::segments::SegmentMaker;
@@ -86,7 +87,14 @@ impl GpuVolume {
             distance: planes.spacing as f32,
             count: planes.count as f32,
             distances: distances.map(|n| n as u32),
-            ..RaysTold::new(view, planes.near, planes.edges, &self.frame.placement(view.stretch), place.lo, place.size)
+            ..RaysTold::new(
+                view,
+                planes.near,
+                &WorldBox::centred(planes.edges),
+                &self.frame.placement(view.stretch),
+                place.lo,
+                place.size,
+            )
         });
         let bytes = 4 * (count * planes.count) as u64;
         let found = self.gpu.lend(bytes);

@@ -3,6 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::View;
+use crate::camera::WorldBox;
 use crate::volume::Placement;
 
 /// `Rays` of `scene.wgsl`.
@@ -17,8 +18,10 @@ pub(super) struct RaysTold {
     pub(super) count: f32,
     pub(super) up: [f32; 3],
     pub(super) per_slab: u32,
-    pub(super) half_edges: [f32; 3],
+    pub(super) box_lo: [f32; 3],
     pub(super) lowest: f32,
+    pub(super) box_hi: [f32; 3],
+    pub(super) unused: f32,
     pub(super) scale: [f32; 3],
     pub(super) per_value: f32,
     pub(super) offset: [f32; 3],
@@ -30,13 +33,13 @@ pub(super) struct RaysTold {
 }
 
 impl RaysTold {
-    /// The rays of `view` from the plane `near` before the eye on, cut to the box of `edges`, for the pixels of `size` from `first` on.
+    /// The rays of `view` from the plane `near` before the eye on, cut to the box `passed`, for the pixels of `size` from `first` on.
     ///
     /// What single precision cannot hold, the way from a distant eye to the box, is left out: places count from that plane.
     pub(super) fn new(
         view: &View,
         near: f64,
-        edges: [f64; 3],
+        passed: &WorldBox,
         placement: &Placement,
         first: [usize; 2],
         size: [usize; 2],
@@ -48,7 +51,8 @@ impl RaysTold {
             forward: single(view.forward),
             right: single(view.right.map(|c| c * view.half_width)),
             up: single(view.up.map(|c| c * view.half_height)),
-            half_edges: single(edges.map(|edge| edge / 2.0)),
+            box_lo: single(passed.lo),
+            box_hi: single(passed.hi),
             scale: single(placement.scale),
             offset: single(placement.offset),
             first: first.map(|n| n as u32),

@@ -16,9 +16,11 @@ struct Rays {
     up: vec3f,
     // Samples in each slab.
     per_slab: u32,
-    // Half the edges of the box that rays are cut to.
-    half_edges: vec3f,
+    // The corners of the box that rays are cut to.
+    box_lo: vec3f,
     lowest: f32,
+    box_hi: vec3f,
+    unused: f32,
     // sample = world * scale + offset
     scale: vec3f,
     per_value: f32,
@@ -80,12 +82,12 @@ fn ray_of(pixel: vec2u) -> Ray {
     var leave = 3e38;
     for (var axis = 0; axis < 3; axis++) {
         if direction[axis] == 0.0 {
-            if abs(start[axis]) > rays.half_edges[axis] {
+            if start[axis] < rays.box_lo[axis] || start[axis] > rays.box_hi[axis] {
                 leave = 0.0;
             }
         } else {
-            let a = (-rays.half_edges[axis] - start[axis]) / direction[axis];
-            let b = (rays.half_edges[axis] - start[axis]) / direction[axis];
+            let a = (rays.box_lo[axis] - start[axis]) / direction[axis];
+            let b = (rays.box_hi[axis] - start[axis]) / direction[axis];
             enter = max(enter, min(a, b));
             leave = min(leave, max(a, b));
         }

@@ -3,7 +3,7 @@
 use visapult_volume::Box3;
 
 use crate::Volume;
-use crate::camera::{View, dot, intersect_box};
+use crate::camera::{View, WorldBox, dot};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
 use crate::interpolation::interpolate;
 use crate::key_rays::Planes;
@@ -127,7 +127,9 @@ impl<'a> FaceSampler<'a> {
             let at = [(place.lo[0] + column) as f64 + 0.5, (place.lo[1] + row) as f64 + 0.5];
             let direction = self.view.direction(at[0], at[1]);
             let cosine = dot(direction, normal);
-            let Some((t_in, t_out)) = intersect_box(self.view.eye, direction, self.reached) else { continue };
+            let Some((t_in, t_out)) = WorldBox::centred(self.reached).passed(self.view.eye, direction) else {
+                continue;
+            };
             if cosine <= 0.0 || thickness <= 0.0 {
                 continue;
             }

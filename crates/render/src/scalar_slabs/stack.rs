@@ -6,7 +6,7 @@ use visapult_volume::ValueRange;
 
 use super::tile::value_of;
 use super::{FaceTile, ScalarKeyframe};
-use crate::camera::{dot, intersect_box};
+use crate::camera::{WorldBox, dot};
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
 use crate::slabs::{SlabGeometry, TILE_EDGE, TileError};
@@ -25,6 +25,8 @@ const MAX_TEXELS: usize = 1 << 27;
 #[derive(Clone, Debug)]
 pub struct ScalarStack {
     faces: Faces,
+    /// Edges of the box, centred at the origin: beyond it nothing is shown.
+    edges: [f64; 3],
     range: [f32; 2],
     /// `[face, y, x]`; NaN where there is none.
     values: Vec<f32>,
@@ -36,8 +38,6 @@ pub(crate) struct Faces {
     /// The key view.
     pub(crate) key: View,
     pub(crate) geometry: SlabGeometry,
-    /// Edges of the box, centred at the origin: beyond it nothing is shown.
-    pub(crate) edges: [f64; 3],
 }
 
 /// Why tiles do not make a stack.
@@ -102,7 +102,7 @@ impl ScalarStack {
             }
         }
         let key = keyframe.camera.view(usize::from(width), usize::from(height));
-        Ok(Self { faces: Faces { key, geometry, edges: keyframe.edges.map(f64::from) }, range: keyframe.range, values })
+        Ok(Self { faces: Faces { key, geometry }, edges: keyframe.edges.map(f64::from), range: keyframe.range, values })
     }
 
     /// Draws the field as `camera` sees it through `transfer_function`, whose range, where it has none, is the keyframe's.
@@ -112,10 +112,12 @@ impl ScalarStack {
         let Some(range) = transfer_function.resolved_range(Some(ValueRange { lo, hi })) else { return image };
         let integrals = Integrals::new(transfer_function, range);
         let view = camera.view(width, height);
+        let shown = view.shown(self.edges);
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
                 let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-                *pixel = self.faces.composite(view.eye, direction, &integrals, |face, at| self.lookup(face, at));
+                *pixel =
+                    self.faces.composite(&shown, view.eye, direction, &integrals, |face, at| self.lookup(face, at));
             }
         });
         image
@@ -132,17 +134,18 @@ impl ScalarStack {
 }
 
 impl Faces {
-    /// Composites what a ray meets between the faces, front to back.
+    /// Composites what a ray meets between the faces in the box that is shown, front to back.
     ///
     /// `value`: of a face at a place in texels with their centres at whole numbers; NaN where there is none.
     pub(crate) fn composite(
         &self,
+        shown: &WorldBox,
         eye: [f64; 3],
         direction: [f64; 3],
         integrals: &Integrals,
         value: impl Fn(usize, [f64; 2]) -> f32,
     ) -> [f32; 4] {
-        let Some((enter, leave)) = intersect_box(eye, direction, self.edges) else { return [0.0; 4] };
+        let Some((enter, leave)) = shown.passed(eye, direction) else { return [0.0; 4] };
         let Some(line) = KeyLine::new(self, eye, direction) else { return [0.0; 4] };
         let slabs = f64::from(self.geometry.slabs);
         let first = ((enter - line.first) / line.spacing).floor().clamp(0.0, slabs);

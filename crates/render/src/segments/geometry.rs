@@ -4,8 +4,8 @@ use visapult_volume::ValueRange;
 
 use super::tile::SEGMENT_TILE_EDGE;
 use super::tolerance::{TOP_CODE, Tolerance};
+use crate::camera::WorldBox;
 use crate::camera::dot;
-use crate::camera::intersect_box;
 use crate::integrals::Integrals;
 use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
@@ -129,7 +129,7 @@ impl SegmentGeometry {
     pub(super) fn planes_of(&self, view: &View, at: [usize; 2]) -> Option<RayPlanes> {
         let Planes { near, spacing, edges, .. } = self.planes_around(view);
         let direction = view.direction(at[0] as f64 + 0.5, at[1] as f64 + 0.5);
-        let (t_in, t_out) = intersect_box(view.eye, direction, edges)?;
+        let (t_in, t_out) = WorldBox::centred(edges).passed(view.eye, direction)?;
         let cosine = dot(direction, view.forward);
         let plane = |t: f64| (t * cosine - near) / spacing;
         let first = plane(t_in).ceil().max(0.0) as usize;

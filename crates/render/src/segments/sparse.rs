@@ -45,7 +45,9 @@ impl<'a> SparseSegments<'a> {
     /// What shows between four rays, the first of which is `low`.
     fn color(&self, at: [f64; 2], low: [usize; 2], rays: &[Vec<Knot>; 4]) -> [f32; 4] {
         let (eye, direction) = (self.view.eye, self.view.direction(at[0], at[1]));
-        let path = Path::new(&self.view, &self.maker.geometry, eye, direction);
+        let geometry = &self.maker.geometry;
+        let shown = self.view.shown(geometry.edges.map(f64::from));
+        let path = Path::new(&self.view, geometry, &shown, eye, direction);
         let (Some(integrals), Some(path)) = (&self.integrals, path) else { return [0.0; 4] };
         let pieces = Pieces::of(&rays.each_ref().map(Vec::as_slice));
         let mut cursor = Cursor::default();

@@ -8,8 +8,8 @@ use super::geometry::SegmentGeometry;
 use super::pieces::{Cursor, Pieces};
 use super::tile::{SegmentTile, SegmentTileError};
 use super::{Knot, SegmentKeyframe};
+use crate::camera::WorldBox;
 use crate::camera::dot;
-use crate::camera::intersect_box;
 use crate::integrals::Integrals;
 use crate::slabs::TilePlace;
 use crate::{Camera, Image, TransferFunction, View};
@@ -107,10 +107,11 @@ impl SegmentStack {
         let mut image = Image::transparent(width, height);
         let Some(scene) = self.scene(function) else { return image };
         let view = camera.view(width, height);
+        let shown = view.shown(self.geometry.edges.map(f64::from));
         image.rgba.par_chunks_mut(width.max(1)).enumerate().for_each(|(row, pixels)| {
             for (column, pixel) in pixels.iter_mut().enumerate() {
                 let direction = view.direction(column as f64 + 0.5, row as f64 + 0.5);
-                *pixel = scene.cast(view.eye, direction);
+                *pixel = scene.cast(&shown, view.eye, direction);
             }
         });
         image
@@ -142,7 +143,7 @@ fn rays_of(
 
 /// A ray as it passes pixels and planes of the key view: place `(start + t step)`, with pixels still to be divided by its depth.
 pub(super) struct Path {
-    /// Where it enters and leaves the box.
+    /// Where it enters and leaves what is shown of the box.
     ends: [f64; 2],
     start: [f64; 3],
     step: [f64; 3],
@@ -153,9 +154,15 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// `None` beside the box.
-    pub(super) fn new(key: &View, geometry: &SegmentGeometry, eye: [f64; 3], direction: [f64; 3]) -> Option<Self> {
-        let (t_in, t_out) = intersect_box(eye, direction, geometry.edges.map(f64::from))?;
+    /// `None` beside what is `shown` of the box.
+    pub(super) fn new(
+        key: &View,
+        geometry: &SegmentGeometry,
+        shown: &WorldBox,
+        eye: [f64; 3],
+        direction: [f64; 3],
+    ) -> Option<Self> {
+        let (t_in, t_out) = shown.passed(eye, direction)?;
         let across = [key.width as f64 / 2.0 / key.half_width, -(key.height as f64) / 2.0 / key.half_height];
         let into = |v: [f64; 3]| [dot(v, key.right) * across[0], dot(v, key.up) * across[1], dot(v, key.forward)];
         Some(Self {
@@ -244,9 +251,9 @@ struct Scene<'a> {
 
 impl Scene<'_> {
     /// Associated colour of a ray.
-    fn cast(&self, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
+    fn cast(&self, shown: &WorldBox, eye: [f64; 3], direction: [f64; 3]) -> [f32; 4] {
         let stack = self.stack;
-        let Some(path) = Path::new(&stack.key, &stack.geometry, eye, direction) else { return [0.0; 4] };
+        let Some(path) = Path::new(&stack.key, &stack.geometry, shown, eye, direction) else { return [0.0; 4] };
         let mut cursor = Cursor::default();
         let value = |at| stack.pieces.mixed(at, stack.key.width, &mut cursor);
         path.gathered(&self.integrals, value, |t, at| self.leap(&path, t, at))

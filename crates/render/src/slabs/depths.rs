@@ -3,19 +3,24 @@
 use rayon::prelude::*;
 use visapult_volume::Block;
 
-use crate::camera::dot;
+use crate::camera::{WorldBox, dot};
 use crate::cpu::table::Table;
 use crate::macrocells::Macrocells;
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::volume::Placement;
 use crate::{TransferFunction, Volume};
 
-/// Least and largest distance from `eye` along `normal` of the cells, placed so, that `transfer_function` shows; `None` where it shows nothing.
+/// No value at all.
+const NONE: [f32; 2] = [f32::INFINITY, f32::NEG_INFINITY];
+
+/// Least and largest distance from `eye` along `normal` of the cells, placed so, that `transfer_function` shows of the box that is `shown`; `None` where it shows
+/// nothing.
 ///
 /// Cells are those between neighbouring samples: how the volume is split into blocks makes no difference.
 pub(super) fn visible_depths(
     volume: &Volume,
     placement: &Placement,
+    shown: &WorldBox,
     transfer_function: &TransferFunction,
     eye: [f64; 3],
     normal: [f64; 3],
@@ -24,27 +29,26 @@ pub(super) fn visible_depths(
     let table = Table::new(transfer_function, range, REFERENCE_LENGTH);
     let at_eye = dot(eye, normal);
     let of_block = |(block, cells): (&Block, &Macrocells)| {
-        let shown = Shown::new(volume, placement, block, cells, &table);
-        Some([shown.least(normal)? - at_eye, -shown.least(normal.map(|c| -c))? - at_eye])
+        let positions = [0, 1, 2].map(|axis| positions(volume, placement, block, axis));
+        let visible = Visible { block, cells, table: &table, positions, shown };
+        Some([visible.least(normal)? - at_eye, -visible.least(normal.map(|c| -c))? - at_eye])
     };
     let of_blocks = volume.blocks().iter().zip(volume.macrocells()).filter_map(of_block);
     of_blocks.reduce(|[near, far], [lo, hi]| [near.min(lo), far.max(hi)])
 }
 
 /// What is visible of a block. Ranges are of samples, by axis: a cell lies between two.
-struct Shown<'a> {
+struct Visible<'a> {
     block: &'a Block,
     cells: &'a Macrocells,
     table: &'a Table,
     /// World positions of samples along each axis; those at the grid's ends are its faces.
     positions: [Vec<f64>; 3],
+    /// What lies outside is cut away.
+    shown: &'a WorldBox,
 }
 
-impl<'a> Shown<'a> {
-    fn new(volume: &Volume, placement: &Placement, block: &'a Block, cells: &'a Macrocells, table: &'a Table) -> Self {
-        Self { block, cells, table, positions: [0, 1, 2].map(|axis| positions(volume, placement, block, axis)) }
-    }
-
+impl Visible<'_> {
     /// The least position along `normal` of a visible cell.
     ///
     /// Along a row of macrocells positions do not fall, counted from one of its ends: the first visible one is the nearest there. In a visible
@@ -53,12 +57,14 @@ impl<'a> Shown<'a> {
         let length = self.cells.counts[0];
         let rows = || (0..self.cells.ranges.len() / length).into_par_iter();
         let index = |row: usize, place: usize| row * length + if normal[0] < 0.0 { length - 1 - place } else { place };
-        let is_visible = |index: usize| self.table.any_visible(self.cells.ranges[index]);
-        let ranges = |row: usize| (0..length).map(move |place| self.cells.ranges[index(row, place)]);
-        let first = |row: usize| self.first_visible(ranges(row)).unwrap_or(length);
-        let firsts: Vec<usize> = rows().map(first).collect();
+        let range = |index: usize| if self.is_shown(&self.samples(index)) { self.cells.ranges[index] } else { NONE };
+        let ranges = |row: usize| (0..length).map(move |place| range(index(row, place)));
+        let is_visible = |index: usize| self.is_shown(&self.samples(index)) && self.table.any_visible(range(index));
+        let firsts: Vec<usize> = rows().map(|row| self.first_visible(ranges(row)).unwrap_or(length)).collect();
         let far = |index: usize| -self.along(&self.samples(index), normal.map(|c| -c));
-        let nearest = rows().filter(|row| firsts[*row] < length).map(|row| far(index(row, firsts[row])));
+        let first = |row: usize| (firsts[row] < length).then(|| index(row, firsts[row]));
+        // Of what is cut, all that is visible may be cut away.
+        let nearest = rows().filter_map(first).filter(|first| self.is_whole(&self.samples(*first))).map(far);
         let enough = nearest.reduce(|| f64::INFINITY, f64::min);
         let near = |samples: &[[usize; 2]; 3]| self.along(samples, normal);
         let candidates = |row: usize| {
@@ -66,7 +72,7 @@ impl<'a> Shown<'a> {
             macrocells.take_while(|index| near(&self.samples(*index)) < enough).filter(|index| is_visible(*index))
         };
         let inside = rows().flat_map_iter(candidates).flat_map_iter(|index| cells_of(&self.samples(index)));
-        let visible = inside.filter(|cell| near(cell) < enough && self.is_visible(cell));
+        let visible = inside.filter(|cell| near(cell) < enough && self.is_shown(cell) && self.is_visible(cell));
         let least = visible.map(|cell| near(&cell)).reduce(|| enough, f64::min);
         least.is_finite().then_some(least)
     }
@@ -75,7 +81,7 @@ impl<'a> Shown<'a> {
     ///
     /// What lies within values of which nothing is visible is not looked up: most of what is empty has nearly the same values.
     fn first_visible(&self, mut ranges: impl Iterator<Item = [f32; 2]>) -> Option<usize> {
-        let mut unseen = [f32::INFINITY, f32::NEG_INFINITY];
+        let mut unseen = NONE;
         ranges.position(|range| {
             if range[0] >= unseen[0] && range[1] <= unseen[1] {
                 return false;
@@ -96,9 +102,26 @@ impl<'a> Shown<'a> {
         })
     }
 
-    /// The least position along `normal` between samples.
+    /// The least position along `normal` of what is shown between samples.
     fn along(&self, samples: &[[usize; 2]; 3], normal: [f64; 3]) -> f64 {
-        (0..3).map(|axis| samples[axis].map(|i| self.positions[axis][i] * normal[axis])).map(|[a, b]| a.min(b)).sum()
+        let place = |axis: usize, i: usize| self.positions[axis][i].clamp(self.shown.lo[axis], self.shown.hi[axis]);
+        (0..3).map(|axis| samples[axis].map(|i| place(axis, i) * normal[axis])).map(|[a, b]| a.min(b)).sum()
+    }
+
+    /// Whether not all between samples is cut away.
+    fn is_shown(&self, samples: &[[usize; 2]; 3]) -> bool {
+        let [lo, hi] = self.ends(samples);
+        (0..3).all(|axis| lo[axis].max(self.shown.lo[axis]) < hi[axis].min(self.shown.hi[axis]))
+    }
+
+    /// Whether nothing between samples is.
+    fn is_whole(&self, samples: &[[usize; 2]; 3]) -> bool {
+        let [lo, hi] = self.ends(samples);
+        (0..3).all(|axis| lo[axis] >= self.shown.lo[axis] && hi[axis] <= self.shown.hi[axis])
+    }
+
+    fn ends(&self, samples: &[[usize; 2]; 3]) -> [[f64; 3]; 2] {
+        [0, 1].map(|end| [0, 1, 2].map(|axis| self.positions[axis][samples[axis][end]]))
     }
 
     fn is_visible(&self, cell: &[[usize; 2]; 3]) -> bool {
@@ -146,11 +169,19 @@ mod tests {
         let points = vec![[0.0, 1.0, 1.0, 1.0, 0.0], [0.2, 1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]];
         let function = TransferFunction { range: None, points };
         let placement = volume.placement([1.0; 3]);
-        let [near, far] = visible_depths(&volume, &placement, &function, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]).unwrap();
+        let (eye, normal) = ([0.0, 0.0, 3.0], [0.0, 0.0, -1.0]);
+        let depths = |crop, function| {
+            visible_depths(&volume, &placement, &WorldBox::cropped(placement.edges, crop), function, eye, normal)
+        };
+        let whole = [[0.0, 1.0]; 3];
+        let [near, far] = depths(whole, &function).unwrap();
         let cell = Macrocells::EDGE as f64 / 32.0;
         assert!(near <= 3.0 && 3.0 - near <= 2.0 * cell && far >= 3.0 && far - 3.0 <= 2.0 * cell);
         let clear = TransferFunction { range: None, points: vec![[0.0; 5]] };
-        assert_eq!(visible_depths(&volume, &placement, &clear, [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]), None);
+        assert_eq!(depths(whole, &clear), None);
+        // Half of the cells that are visible lie in front of the middle.
+        assert_eq!(depths([whole[0], whole[1], [0.5, 1.0]], &function), Some([near, 3.0]));
+        assert_eq!(depths([whole[0], [0.0, 0.4], whole[2]], &function), None);
     }
 
     #[test]
@@ -166,8 +197,9 @@ mod tests {
             let grid = Grid::of_size([edge; 3]);
             let split = visapult_volume::Decomposition::new(grid.size, pes, 1).unwrap();
             let volume = Volume::new(grid, split, crate::testing::blocks_of(&values, [edge; 3], pes, 1)).unwrap();
-            visible_depths(&volume, &volume.placement([1.0; 3]), &function, [1.0, 2.0, 3.0], [-0.27, -0.53, -0.8])
-                .unwrap()
+            let (placement, normal) = (volume.placement([1.0; 3]), [-0.27, -0.53, -0.8]);
+            let shown = WorldBox::cropped(placement.edges, [[0.0, 0.7], [0.3, 1.0], [0.01, 0.99]]);
+            visible_depths(&volume, &placement, &shown, &function, [1.0, 2.0, 3.0], normal).unwrap()
         };
         let one = depths(1);
         for pes in [2, 8, 27] {
@@ -183,7 +215,8 @@ mod tests {
         let half = placement.edges.map(|edge| edge / 2.0);
         for (axis, half) in half.into_iter().enumerate() {
             let normal = [0, 1, 2].map(|a| if a == axis { 1.0 } else { 0.0 });
-            let depths = visible_depths(&volume, &placement, &white, [0.0; 3], normal);
+            let shown = WorldBox::centred(placement.edges);
+            let depths = visible_depths(&volume, &placement, &shown, &white, [0.0; 3], normal);
             assert_eq!(depths, Some([-half, half]));
         }
     }

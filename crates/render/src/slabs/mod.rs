@@ -69,7 +69,8 @@ pub fn make_slabs(
 pub fn visible_depths(volume: &Volume, key: &KeyView, transfer_function: &TransferFunction) -> Option<[f64; 2]> {
     let placement = volume.placement(key.camera.stretch);
     let normal = key.geometry(placement.edges).normal.map(f64::from);
-    depths::visible_depths(volume, &placement, transfer_function, key.camera.eye(), normal)
+    let shown = key.view().shown(placement.edges);
+    depths::visible_depths(volume, &placement, &shown, transfer_function, key.camera.eye(), normal)
 }
 
 /// Where the slabs of what is visible between two depths lie; of the whole box where nothing is.

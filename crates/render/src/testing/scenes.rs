@@ -63,8 +63,8 @@ pub(crate) fn shells() -> TransferFunction {
     TransferFunction { range: None, points }
 }
 
-/// From several sides, the fourth from inside; the last sees axes of other lengths, and another one upwards.
-pub(crate) fn cameras() -> [Camera; 6] {
+/// From several sides, the fourth from inside; the sixth sees axes of other lengths, and another one upwards, the last a part of the box.
+pub(crate) fn cameras() -> [Camera; 7] {
     let camera = Camera::default();
     [
         camera,
@@ -73,5 +73,6 @@ pub(crate) fn cameras() -> [Camera; 6] {
         Camera { azimuth_deg: 200.0, elevation_deg: -35.0, distance: 0.35, fov_deg: 70.0, ..camera },
         Camera { distance: 1.4, target: [0.3, -0.2, 0.1], ..camera },
         Camera { azimuth_deg: 75.0, stretch: [0.5, 1.0, 2.0], up: Up::Z, ..camera },
+        Camera { crop: [[0.0, 0.55], [0.25, 1.0], [0.1, 0.7]], ..camera },
     ]
 }

@@ -13,7 +13,9 @@ uniform vec3 uForward;
 uniform vec3 uRight;
 uniform vec3 uUp;
 uniform vec2 uPixel;
-uniform vec3 uHalfEdges;
+// Corners of the box.
+uniform vec3 uLow;
+uniform vec3 uHigh;
 // A ray ends where less than this share of light comes through.
 uniform float uLeast;
 
@@ -28,8 +30,8 @@ void enter_box(out vec3 direction, out float enter, out float leave) {
   vec2 screen = gl_FragCoord.xy * uPixel - 1.0;
   direction = normalize(uForward + screen.x * uRight + screen.y * uUp);
   direction = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
-  vec3 to_low = (-uHalfEdges - uEye) / direction;
-  vec3 to_high = (uHalfEdges - uEye) / direction;
+  vec3 to_low = (uLow - uEye) / direction;
+  vec3 to_high = (uHigh - uEye) / direction;
   vec3 entries = min(to_low, to_high);
   vec3 exits = max(to_low, to_high);
   enter = max(max(entries.x, entries.y), max(entries.z, 0.0));

@@ -7,6 +7,9 @@ uniform sampler2DArray uAtlas;
 uniform float uAtlasEdge;
 uniform vec2 uRays;
 uniform vec3 uNormal;
+// What of the box is shown, from the eye on.
+uniform vec3 uLow;
+uniform vec3 uHigh;
 
 in vec3 in_key;
 in vec3 from_eye;
@@ -15,6 +18,7 @@ flat in vec4 tile;
 out vec4 colour;
 
 void main() {
+  if (any(lessThan(from_eye, uLow)) || any(greaterThan(from_eye, uHigh))) discard;
   vec2 ray = (in_key.xy / in_key.z * vec2(0.5, -0.5) + 0.5) * uRays;
   vec2 texel = clamp(ray - tile.xy, vec2(0.5), tile.zw - 0.5) + place.zw;
   vec4 along_normal = textureLod(uAtlas, vec3(texel / uAtlasEdge, place.y), 0.0);

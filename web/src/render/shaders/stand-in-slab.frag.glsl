@@ -3,7 +3,9 @@
 uniform vec3 uNormal;
 // Distances of the planes along the normal.
 uniform vec2 uBetween;
-uniform vec3 uHalfEdges;
+// Corners of what layers were made of.
+uniform vec3 uLow;
+uniform vec3 uHigh;
 // From a texel of the atlas to a ray.
 uniform vec2 uFirst;
 
@@ -13,8 +15,8 @@ const int PARTS = 4;
 void main() {
   vec3 direction = direction_of(gl_FragCoord.xy + uFirst);
   direction = mix(direction, vec3(1e-8), lessThan(abs(direction), vec3(1e-8)));
-  vec3 to_low = (-uHalfEdges - uKeyEye) / direction;
-  vec3 to_high = (uHalfEdges - uKeyEye) / direction;
+  vec3 to_low = (uLow - uKeyEye) / direction;
+  vec3 to_high = (uHigh - uKeyEye) / direction;
   vec3 entries = min(to_low, to_high);
   vec3 exits = max(to_low, to_high);
   float slope = dot(direction, uNormal);

@@ -5,7 +5,8 @@ uniform vec3 uForward;
 // Right and up of the camera, as long as half the picture at distance 1.
 uniform vec3 uRight;
 uniform vec3 uUp;
-uniform vec3 uHalfEdges;
+uniform vec3 uLow;
+uniform vec3 uHigh;
 
 // Corners by the bits x, y, z of their number; counter-clockwise from outside.
 const int CORNERS[36] = int[36](
@@ -16,7 +17,7 @@ const int CORNERS[36] = int[36](
 void main() {
   int corner = CORNERS[gl_VertexID];
   vec3 bits = vec3(corner & 1, (corner >> 1) & 1, (corner >> 2) & 1);
-  vec3 from_eye = (2.0 * bits - 1.0) * uHalfEdges - uEye;
+  vec3 from_eye = mix(uLow, uHigh, bits) - uEye;
   vec2 screen = vec2(dot(from_eye, uRight) / dot(uRight, uRight), dot(from_eye, uUp) / dot(uUp, uUp));
   gl_Position = vec4(screen, 0.0, dot(from_eye, uForward));
 }

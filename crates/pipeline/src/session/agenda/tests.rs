@@ -246,6 +246,20 @@ fn axes_of_other_lengths_need_other_keyframes_of_every_kind() {
 }
 
 #[test]
+fn colours_alone_are_made_anew_where_the_box_is_cropped_otherwise() {
+    for form in [Form::Slabs { slabs: 64 }, SCALAR, Form::Segments { segments: 64 }] {
+        let mut scene = of(form);
+        let progress = made(&scene, form);
+        scene.view.camera.crop = [[0.0, 1.0], [0.25, 1.0], [0.0, 1.0]];
+        for moving in [false, true] {
+            scene.view.moving = moving;
+            let anew = scene.next(&progress) == Work::Keyframe(scene.view.camera, form);
+            assert_eq!(anew, matches!(form, Form::Slabs { .. }), "{form:?}");
+        }
+    }
+}
+
+#[test]
 fn a_keyframe_that_holds_for_wide_turns_is_not_made_anew_within_them() {
     let mut scene = Scene { due_deg: [40.0, 25.0], ..of(SCALAR) };
     let made = made(&scene, SCALAR);
