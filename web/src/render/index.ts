@@ -4,5 +4,5 @@ export { formatPlace } from "./decades";
 export { GraphicsError } from "./gl";
 export { Painter, type PainterOptions } from "./painter";
 export type { ShownState } from "./shown";
-export type { Annotation, LegendWords } from "./surroundings";
+export type { Annotation, LegendWords, Mark } from "./surroundings";
 export { formatBytes, formatNumber, formatRate } from "./ticks";

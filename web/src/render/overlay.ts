@@ -30,6 +30,10 @@ export interface Labels {
   readonly edges: readonly Edge[];
   readonly legend: Legend | null;
   readonly axes: boolean;
+  /** What is said of a place. */
+  readonly mark: { readonly words: string } | null;
+  /** Where that lies in the world. */
+  readonly at: Vec3 | null;
 }
 
 const INK = "#b6bec9";
@@ -40,6 +44,8 @@ const AXIS_COLOURS = ["#e0726a", "#8fbf6a", "#6aa3e0"] as const;
 const LINE = 14;
 /** Pixels between words that do not belong together. */
 const BESIDE = 8;
+/** Radius of the ring around a place. */
+const MARK = 5;
 /** Where along its axis a name may be, in order of choice. */
 const NAME_AT = [0.5, 0.3, 0.7, 0.15, 0.85] as const;
 /** Signs for units whose names are long. */
@@ -62,9 +68,9 @@ export class Overlay {
   /** `three`: three.js' camera at that of `labels`; `ratio`: device pixels in a CSS pixel. */
   draw(labels: Labels | null, three: PerspectiveCamera, ratio: number): void {
     const { width, height } = this.#canvas;
-    const { scales, legend, axes } = labels ?? {};
-    const told = [legend?.title, legend?.transfer, legend?.scale];
-    const due = [width, height, ratio, scales, ...told, axes && labels?.camera];
+    const { scales, legend, axes, mark } = labels ?? {};
+    const told = [legend?.title, legend?.transfer, legend?.scale, mark];
+    const due = [width, height, ratio, scales, ...told, axes, (axes || mark) && labels?.camera];
     const isDrawn = due.length === this.#drawn.length && due.every((part, i) => part === this.#drawn[i]);
     const context = isDrawn ? null : this.#canvas.getContext("2d");
     if (!context) return;
@@ -107,11 +113,36 @@ function drawLabels(
   context.lineJoin = "round";
   const places = new Places();
   if (labels.legend) drawLegend(context, labels.legend, places, width, height);
+  if (labels.mark && labels.at)
+    drawMark(context, labels.mark.words, projector(three, width, height)(labels.at), places);
   if (labels.axes) {
     const project = projector(three, width, height);
     for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, places, width, height);
     drawGizmo(context, labels.camera, width - 46, 84);
   }
+}
+
+/** A ring around a place, and words beside it. */
+function drawMark(
+  context: CanvasRenderingContext2D,
+  words: string,
+  at: readonly [number, number] | null,
+  places: Places,
+): void {
+  if (!at) return;
+  const [x, y] = at;
+  for (const [colour, width] of [
+    ["#000", 3.5],
+    ["#fff", 1.5],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.beginPath();
+    context.arc(x, y, MARK, 0, 2 * Math.PI);
+    context.stroke();
+  }
+  place(context, places, words, x + MARK + BESIDE, y, "12px", "left");
+  text(context, words, x + MARK + BESIDE, y, "#fff", "12px", "left");
 }
 
 /** Where words are: others that would run into them are left out. */

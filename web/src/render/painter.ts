@@ -59,7 +59,7 @@ export class Painter {
   readonly #colours = new Map<number, ColoursInForce>();
   #camera: Camera = homeCamera(1);
   #wanted: Wanted = { field: 0, step: null, proxy: "auto" };
-  #annotation: Annotation = { scales: null, legends: [], axes: true };
+  #annotation: Annotation = { scales: null, legends: [], axes: true, mark: null };
   #sequence = 0;
   readonly #order = new DrawingOrder();
   /** Grows whenever something else is to be seen than before: a copy that fades would show a mixture of two views, steps or colours. */

@@ -1,4 +1,12 @@
-import { type AxisScales, croppedBox, type Geometry, type Scale, UNCROPPED } from "../volume/index";
+import {
+  type AxisScales,
+  croppedBox,
+  type Geometry,
+  type Scale,
+  UNCROPPED,
+  type Vec3,
+  worldFromSample,
+} from "../volume/index";
 import { BoxScene, boxEdges, type Edge, type Side } from "./box-scene";
 import { basisOf, type Camera, isSameCrop } from "./camera";
 import type { Gl } from "./gl";
@@ -18,6 +26,15 @@ export interface Annotation {
   /** Of all fields. */
   readonly legends: readonly LegendWords[];
   readonly axes: boolean;
+  /** A place whose value is told. */
+  readonly mark: Mark | null;
+}
+
+/** A place of the grid, and what is said of it. */
+export interface Mark {
+  /** Sample coordinates. */
+  readonly place: Vec3;
+  readonly words: string;
 }
 
 /** What is laid around an image of the volume. */
@@ -73,8 +90,9 @@ export class Surroundings {
   }
 
   drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {
-    const { scales, axes } = annotation;
-    const labels = geometry && { scales, camera, edges: this.#edges, legend, axes };
+    const { scales, axes, mark } = annotation;
+    const at = geometry && mark && worldFromSample(geometry, mark.place);
+    const labels = geometry && { scales, camera, edges: this.#edges, legend, axes, mark, at };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }
 }

@@ -20,7 +20,12 @@ const points = [[0, 0, 0, 0, 0] as const, [1, 1, 1, 1, 1] as const];
 const transfer = transferFromMessage({ range: [0, 1], points });
 const wanted = { field: 0, step: null, proxy: "auto" } as const;
 const scene: Scene = { wanted, camera, aspect: 1, geometry, transfers: new Map([[0, transfer]]) };
-const annotation = { scales: axisScales({ grid, along: [null, null, null] }), legends: [], axes: true } as const;
+const annotation = {
+  scales: axisScales({ grid, along: [null, null, null] }),
+  legends: [],
+  axes: true,
+  mark: null,
+} as const;
 const legend = { title: "", transfer, scale: "linear" } as const;
 
 /**

@@ -57,6 +57,7 @@ class App {
   readonly #fresh = el("div", { class: "fresh", "aria-hidden": "true" });
   readonly #behind = el("div", { class: "behind", role: "status" });
   readonly #lag = new Lag();
+  readonly #picked = el("div", { class: "picked", role: "status" });
   readonly #kept = el("div", { class: "kept", role: "status" });
   readonly #nothing = el("div", { class: "nothing", role: "status" });
   readonly #missing = el("div", { class: "missing", role: "status" });
@@ -132,6 +133,7 @@ class App {
       el(
         "div",
         { class: "corner" },
+        this.#picked,
         this.#nothing,
         this.#kept,
         this.#missing,
@@ -156,6 +158,7 @@ class App {
       orbit: (dx, dy) => viewer().orbit(-dx * TURN_PER_PIXEL, dy * TURN_PER_PIXEL),
       pan: (dx, dy) => viewer().pan(-dx / height(), dy / height()),
       zoom: (factor) => viewer().zoom(factor),
+      point: (x, y) => viewer().point([share(x, this.#stage.clientWidth), share(y, this.#stage.clientHeight)]),
     });
     const actions: KeyActions = {
       orbit: (azimuth, elevation) => viewer().orbit(azimuth, elevation),
@@ -173,6 +176,8 @@ class App {
       toggleAxes: () => viewer().toggleAxes(),
       togglePanel: () => viewer().togglePanel(),
       showHelp: () => this.#help.showModal(),
+      pointAtMiddle: () => viewer().point([0.5, 0.5]),
+      endPointing: () => viewer().endPointing(),
     };
     listenToKeys(actions, this.#stage, this.#keyScope);
     const reload = () => {
@@ -260,6 +265,7 @@ class App {
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
     else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");
     if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
+    setText(this.#picked, state.picked?.words ?? "");
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
     setText(this.#missing, freshness?.missing ?? "");
@@ -378,4 +384,8 @@ function noGraphics(error: unknown): HTMLElement {
       "It needs WebGL2. Use a current Firefox, Chrome, Edge or Safari, and allow hardware acceleration in its settings.",
     ),
   );
+}
+
+function share(n: number, of: number): number {
+  return Math.min(1, Math.max(0, n / of));
 }

@@ -4,6 +4,8 @@ export interface GestureActions {
   pan(dx: number, dy: number): void;
   /** Factor for the distance. */
   zoom(factor: number): void;
+  /** Something was pointed at, from the upper left corner on. */
+  point(x: number, y: number): void;
 }
 
 interface Point {
@@ -11,15 +13,21 @@ interface Point {
   readonly y: number;
 }
 
+/** A pointer that goes no farther, and is not held longer, points. */
+const POINTING = { pixels: 5, ms: 500 } as const;
+
 /** Mouse, pen and touch on `surface`: one pointer turns, two (or the right button, or Shift) move and pinch. */
 export function listenToGestures(surface: HTMLElement, actions: GestureActions): void {
   const pointers = new Map<number, Point>();
   let panning = false;
+  let pointing: (Point & { readonly at: number }) | null = null;
 
   surface.addEventListener("pointerdown", (event) => {
     surface.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     panning = event.button === 2 || event.button === 1 || event.shiftKey;
+    const isAlone = pointers.size === 1 && !panning;
+    pointing = isAlone ? { x: event.clientX, y: event.clientY, at: event.timeStamp } : null;
     surface.focus({ preventScroll: true });
     event.preventDefault();
   });
@@ -28,6 +36,7 @@ export function listenToGestures(surface: HTMLElement, actions: GestureActions):
     const before = pointers.get(event.pointerId);
     if (!before) return;
     const now = { x: event.clientX, y: event.clientY };
+    if (pointing && Math.hypot(now.x - pointing.x, now.y - pointing.y) > POINTING.pixels) pointing = null;
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     pointers.set(event.pointerId, now);
     const [dx, dy] = [now.x - before.x, now.y - before.y];
@@ -44,7 +53,13 @@ export function listenToGestures(surface: HTMLElement, actions: GestureActions):
   });
 
   const release = (event: PointerEvent) => pointers.delete(event.pointerId);
-  surface.addEventListener("pointerup", release);
+  surface.addEventListener("pointerup", (event) => {
+    const { left, top } = surface.getBoundingClientRect();
+    const isShort = pointing && event.timeStamp - pointing.at <= POINTING.ms;
+    if (pointing && isShort) actions.point(pointing.x - left, pointing.y - top);
+    pointing = null;
+    release(event);
+  });
   surface.addEventListener("pointercancel", release);
   surface.addEventListener("contextmenu", (event) => event.preventDefault());
   surface.addEventListener(

@@ -6,6 +6,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
   ["right drag \u00b7 Shift + arrows", "move the view"],
   ["wheel \u00b7 + \u2212", "come closer, go away"],
   ["Home", "back to the first view"],
+  ["click \u00b7 V", "the value there, in the middle (Esc: none)"],
   ["Space", "play or pause"],
   ["[ ]  or  , .", "step back, step forward"],
   ["L", "follow the newest step"],
@@ -29,6 +30,7 @@ const points: readonly (readonly [keys: string, action: string])[] = [
 
 const touches: readonly (readonly [keys: string, action: string])[] = [
   ["one finger", "turn the view"],
+  ["a tap", "the value there"],
   ["two fingers", "move and zoom"],
 ];
 

@@ -18,6 +18,9 @@ export interface KeyActions {
   toggleAxes(): void;
   togglePanel(): void;
   showHelp(): void;
+  /** Asks for the value in the middle of the picture. */
+  pointAtMiddle(): void;
+  endPointing(): void;
 }
 
 const TURN = 5;
@@ -96,6 +99,8 @@ function plain(key: string, actions: KeyActions): (() => void) | undefined {
     p: () => actions.savePng(true),
     a: () => actions.toggleAxes(),
     c: () => actions.togglePanel(),
+    v: () => actions.pointAtMiddle(),
+    Escape: () => actions.endPointing(),
     "?": () => actions.showHelp(),
   };
   return table[key.length === 1 ? key.toLowerCase() : key];

@@ -12,6 +12,7 @@ import {
 import {
   type ControlMessage,
   type Crop,
+  encodePick,
   type FieldMessage,
   linearField,
   logarithmicField,
@@ -39,6 +40,7 @@ import { absentStepWords, linkWords, otherSourceWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { PageTrace } from "./page-trace";
+import { type PickedShown, Picking } from "./picking";
 import { Playback, playsOn } from "./playback";
 import { type SteeringShown, SteeringState } from "./steering-state";
 
@@ -62,6 +64,8 @@ export interface ViewerState {
   readonly plan: PlanMessage | null;
   readonly steering: SteeringShown | null;
   readonly notice: Notice | null;
+  /** The value that somebody has pointed at. */
+  readonly picked: PickedShown | null;
   /** The server has been there for long enough to be asked where the first picture is. */
   readonly isAwaited: boolean;
 }
@@ -98,6 +102,7 @@ export class Viewer {
   readonly #playback: Playback;
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
+  readonly #picking = new Picking((number, spot) => this.#session.tell(encodePick(number, spot)));
   readonly #attention = new Attention(document, () => this.#sendView());
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   /** Of the source's own fields: themselves, or their logarithms. */
@@ -141,6 +146,7 @@ export class Viewer {
       plan: null,
       steering: null,
       notice: null,
+      picked: null,
       isAwaited: false,
     };
     this.#link = link;
@@ -239,6 +245,22 @@ export class Viewer {
   stand(up: Up): void {
     this.#eye.stand(up);
     this.#onChange(this.#state);
+  }
+
+  /** Asks for the value at a place of the picture, in shares of its width and height from the upper left corner. */
+  point(at: readonly [number, number]): void {
+    if (!this.#state.source) return;
+    this.#picking.point({ ray: { camera: this.#eye.camera, aspect: this.painter.aspect, at } });
+    this.#showPicked();
+  }
+
+  endPointing(): void {
+    if (this.#picking.clear()) this.#showPicked();
+  }
+
+  #showPicked(): void {
+    const { source } = this.#state;
+    this.#set({ picked: source && this.#scales && this.#picking.shown(source, this.#scales) });
   }
 
   /** The picture's size changed. */
@@ -435,6 +457,7 @@ export class Viewer {
     const same = this.#fields.begin(source, steps);
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
+    this.#picking.begin(same);
     this.#scales = axisScales(source);
     this.#legends = legendsOf(source.fields);
     this.#eye.begin(source.along[2]?.isVertical ? "z" : "y");
@@ -509,6 +532,9 @@ export class Viewer {
       case "freshness":
         this.#freshness.receive(message, performance.now());
         return this.#set({ steering: this.#steeringShown() });
+      case "picked":
+        if (this.#picking.receive(message)) this.#showPicked();
+        return;
       case "notice":
         return this.#noticed(message);
     }
@@ -563,6 +589,7 @@ export class Viewer {
   #frameDrawn(shown: ShownState): void {
     this.frames.add(performance.now(), 1);
     this.#trace.frame(shown.step);
+    this.#picking.follow(shown.field, shown.step);
     if (this.#playback.frame(shown)) this.#onChange(this.#state);
   }
 
@@ -574,8 +601,8 @@ export class Viewer {
   }
 
   #annotate(): void {
-    const { axes } = this.#state;
-    this.painter.annotate({ scales: this.#scales, legends: this.#legends, axes });
+    const { axes, picked } = this.#state;
+    this.painter.annotate({ scales: this.#scales, legends: this.#legends, axes, mark: picked?.mark ?? null });
   }
 
   #saveHash(): void {

@@ -72,6 +72,11 @@ export function geometryOf(grid: GridInfo, stretch: Vec3): Geometry {
   };
 }
 
+/** Where a sample of the finest level lies, or what lies between samples. */
+export function worldFromSample({ samplesPerWorld, sampleOffset }: Geometry, sample: Vec3): Vec3 {
+  return map3((axis) => (sample[axis] - sampleOffset[axis]) / samplesPerWorld[axis]);
+}
+
 /**
  * Texture coordinate in a level of `size` samples = world * scale + offset, per axis.
  *

@@ -3,6 +3,7 @@ import { type FieldInfo, withLogarithms } from "./fields";
 import { type FreshnessMessage, parseFreshness } from "./freshness";
 import { asObject, asTuple3, Json } from "./json";
 import { type ClockMessage, type EventsMessage, parseClock, parseEvents } from "./lifelines";
+import { type PickedMessage, parsePicked } from "./pick";
 import { parseSteering, type SteeringMessage } from "./steering";
 
 /** Most bytes of a message: *Welcome* names all fields, of which some files have thousands. */
@@ -72,6 +73,7 @@ export type ControlMessage =
   | FreshnessMessage
   | ClockMessage
   | EventsMessage
+  | PickedMessage
   | NoticeMessage;
 
 /** One sentence to show. */
@@ -135,6 +137,7 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
   7: parseFreshness,
   8: parseClock,
   9: parseEvents,
+  10: parsePicked,
 };
 
 function parseNotice(json: Json): ControlMessage {

@@ -16,6 +16,7 @@ export {
   MOST_STAMPS,
   type StageEvent,
 } from "./lifelines";
+export { encodePick, type PickedMessage, parsePicked, type Spot } from "./pick";
 export { isolated, printable, sentence } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";

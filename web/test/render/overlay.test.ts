@@ -33,7 +33,7 @@ test("labels are drawn anew only where others are to be seen", () => {
   const { counts, element } = canvas();
   const overlay = new Overlay(element);
   const three = new PerspectiveCamera();
-  const labels: Labels = { scales, camera: homeCamera(1), edges: [], legend: null, axes: false };
+  const labels: Labels = { scales, camera: homeCamera(1), edges: [], legend: null, axes: false, mark: null, at: null };
   const drawings = (next: Labels | null, ratio = 1) => {
     overlay.draw(next, three, ratio);
     return counts.cleared;
@@ -79,7 +79,7 @@ function written(title: string, edges: readonly Edge[], stretch = UNSTRETCHED) {
   three.position.set(0, 0, 1.5);
   three.updateMatrixWorld();
   const legend = { title, transfer, scale: "linear" } as const;
-  overlay.draw({ scales, camera, edges, legend, axes: true }, three, 1);
+  overlay.draw({ scales, camera, edges, legend, axes: true, mark: null, at: null }, three, 1);
   return written;
 }
 

@@ -6,6 +6,7 @@ import {
   encodeAck,
   encodeClock,
   encodeLifelines,
+  encodePick,
   encodeStamps,
   encodeSteer,
   encodeView,
@@ -17,6 +18,7 @@ import {
   parseSlabs,
   parseStill,
   parseTileList,
+  type Spot,
   type SteerAction,
   unpackBrick,
   unpackFaceTile,
@@ -158,7 +160,7 @@ test("a still decodes to its pixels", () => {
   }
 });
 
-test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness", "events", "clock"])(
+test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness", "events", "clock", "picked"])(
   "%s is understood",
   (name) => {
     const message = parseControl(bytes(name));
@@ -220,6 +222,8 @@ test("events and the time keep what they say", () => {
   const { asked_ms, heard_ms, answered_ms } = json<Record<string, number>>("clock");
   const clock = { kind: "clock", askedMs: asked_ms, heardMs: heard_ms, answeredMs: answered_ms };
   expect(parseControl(bytes("clock"))).toEqual(clock);
+  const { picked, ...answer } = json<{ picked: object }>("picked");
+  expect(parseControl(bytes("picked"))).toEqual({ kind: "picked", ...answer, ...picked });
 });
 
 test("what a page tells and asks of lifelines is encoded as the server decodes it", () => {
@@ -235,6 +239,13 @@ test("what a page tells and asks of lifelines is encoded as the server decodes i
     expect(message[0]).toBe(bytes(name)[0]);
     expect(JSON.parse(new TextDecoder().decode(message.subarray(1)))).toEqual(json(name));
   }
+});
+
+test("a value is asked for as the server decodes it", () => {
+  const { number, ...spot } = json<{ number: number } & Spot>("pick");
+  const message = encodePick(number, spot);
+  expect(message[0]).toBe(bytes("pick")[0]);
+  expect(JSON.parse(new TextDecoder().decode(message.subarray(1)))).toEqual(json("pick"));
 });
 
 test("steering keeps who asked for what, before which step, and why not", () => {

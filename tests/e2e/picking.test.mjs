@@ -1,0 +1,90 @@
+/** Values that are pointed at in the picture: those of the file, at the places that it shows. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { keep, settled, until } from "./browser.mjs";
+import { serving } from "./serving.mjs";
+
+const EDGE = 32;
+/** Of each sample its place: what is told of a place can be told from it. */
+const places = (x, y, z, step) => x + 100 * y + 10000 * z + 1e6 * step;
+const SOLID = "range=0,10000000&opacity=0,1;1,1";
+
+const told = (page) => page.locator(".picked");
+
+/** Value and coordinates as they are told. */
+async function read(page) {
+  const words = await told(page).textContent();
+  const [, value, x, y, z] = words.match(/^([\d.]+) at x ([\d.]+), y ([\d.]+), z ([\d.]+)$/) ?? [];
+  assert.ok(value, `\u201c${words}\u201d tells no value`);
+  return { value: Number(value), place: [x, y, z].map(Number) };
+}
+
+/** Rounded in words, and mixed from single precision. */
+const isNear = (a, b, by) => Math.abs(a - b) <= by;
+
+describe("a value that is pointed at", () => {
+  const here = serving("places", EDGE, places, 3);
+
+  test("is that of the file at the place that is seen there, and follows the steps", async () => {
+    const page = await here.open({ hash: `view=0,0,3,30&step=0&${SOLID}` });
+    await until(page, (v) => v.shown.proxy === "still");
+    const stage = page.locator(".stage");
+    const { width, height } = await stage.boundingBox();
+    await stage.click({ position: { x: width / 2, y: height / 2 } });
+    await told(page)
+      .filter({ hasText: / at x / })
+      .waitFor();
+    const { value, place } = await read(page);
+    // The front face, half a step inside.
+    assert.ok(isNear(place[0], 15.5, 0.1) && isNear(place[1], 15.5, 0.1) && isNear(place[2], 30.5, 0.1), String(place));
+    assert.ok(isNear(value, places(...place, 0), 0.1 + 100 * 0.1 + 10000 * 0.1), `${value} at ${place}`);
+    await page.keyboard.press("]");
+    await page.waitForFunction(
+      (before) => Math.abs(Number.parseFloat(document.querySelector(".picked").textContent) - before - 1e6) < 2,
+      value,
+    );
+    assert.deepEqual((await read(page)).place, place);
+    await keep(page, "picked");
+    await page.keyboard.press("Escape");
+    await page.waitForFunction(() => document.querySelector(".picked").textContent === "");
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("is what the part shows that is cut out, in the middle by a key, and nothing beside the box", async () => {
+    const page = await here.open({ hash: `view=0,0,3,30&step=0&crop=:,:,:0.5&${SOLID}` });
+    await until(page, (v) => v.shown.proxy === "still");
+    const stage = page.locator(".stage");
+    await stage.focus();
+    await page.keyboard.press("v");
+    await told(page)
+      .filter({ hasText: / at x / })
+      .waitFor();
+    assert.ok(isNear((await read(page)).place[2], 15, 0.6));
+    await stage.click({ position: { x: 20, y: 200 } });
+    await told(page).filter({ hasText: "Nothing shows there." }).waitFor();
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("is not asked for by who turns the view, and whom nobody answers is told so", async (t) => {
+    const page = await here.open({ hash: `view=0,0,3,30&step=0&${SOLID}` });
+    await until(page, (v) => v.shown.proxy === "still");
+    const { x, y, width, height } = await page.locator(".stage").boundingBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2 + 60, y + height / 2, { steps: 4 });
+    await page.mouse.up();
+    await settled(page);
+    assert.equal(await told(page).textContent(), "");
+    here.server.suspend();
+    t.after(() => here.server.resume());
+    await page.mouse.click(x + width / 2, y + height / 2);
+    await told(page).filter({ hasText: "Waiting for the value" }).waitFor();
+    here.server.resume();
+    await told(page)
+      .filter({ hasText: / at x / })
+      .waitFor();
+    await page.close();
+  });
+});

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { Picking } from "../../src/ui/picking";
+import { axisScales } from "../../src/volume/index";
+import type { FieldInfo, GridInfo, PickedMessage, Spot } from "../../src/wire/index";
+
+const grid: GridInfo = { size: [11, 11, 1], spacing: [0.5, 2, 1], origin: [1, 0, 0], unit: "km", centering: "point" };
+const fields: readonly FieldInfo[] = [
+  { name: "rho", unit: "kg/m3", logarithmOf: null },
+  { name: "log10(rho)", unit: "kg/m3", logarithmOf: 0 },
+];
+const scales = axisScales({ grid, along: [null, null, null] });
+const middle: Spot = { place: [5, 5, 0] };
+
+/** Questions that were sent. */
+function asking(isThere = true) {
+  const asked: { number: number; spot: Spot }[] = [];
+  const picking = new Picking((number, spot) => {
+    asked.push({ number, spot });
+    return isThere;
+  });
+  const answer = (change: Partial<PickedMessage> = {}) => {
+    const number = asked[asked.length - 1].number;
+    const found = { field: 0, step: 3, place: [2, 10, 0] as const, value: 1.25, problem: null };
+    return picking.receive({ kind: "picked", number, ...found, ...change });
+  };
+  return { asked, answer, picking, shown: () => picking.shown({ grid, fields }, scales) };
+}
+
+test("a value is told with its unit and where it is", () => {
+  const { answer, picking, shown } = asking();
+  expect(shown()).toBeNull();
+  picking.point(middle);
+  expect(shown()).toEqual({ words: "Waiting for the value\u2026", mark: null });
+  expect(answer()).toBe(true);
+  expect(shown()).toEqual({
+    words: "1.25 kg/m3 at x 2 km, y 20 km",
+    mark: { place: [2, 10, 0], words: "1.25 kg/m3" },
+  });
+  expect(answer({ number: 99 })).toBe(false);
+  expect(picking.clear()).toBe(true);
+  expect(shown()).toBeNull();
+  expect(picking.clear()).toBe(false);
+});
+
+test("single precision is told with the digits that it has, and a logarithm by its value", () => {
+  const { answer, picking, shown } = asking();
+  picking.point(middle);
+  answer({ value: Math.fround(0.1) });
+  expect(shown()?.mark?.words).toBe("0.1 kg/m3");
+  answer({ field: 1, value: 3 });
+  expect(shown()?.mark?.words).toBe("1000 kg/m3");
+});
+
+test("why there is no value is told", () => {
+  const { answer, picking, shown } = asking();
+  picking.point(middle);
+  answer({ place: null, value: null });
+  expect(shown()).toEqual({ words: "Nothing shows there.", mark: null });
+  picking.point(middle);
+  answer({ place: null, value: null, problem: "not here" });
+  expect(shown()?.words).toBe("not here");
+  picking.point(middle);
+  answer({ value: null });
+  expect(shown()?.mark?.words).toBe("missing");
+  const alone = asking(false);
+  alone.picking.point(middle);
+  expect(alone.shown()?.words).toMatch(/not there to be asked/);
+});
+
+test("of another step or field the value at the same place is asked for, one question at a time", () => {
+  const { asked, answer, picking } = asking();
+  picking.follow(0, 1);
+  expect(asked).toEqual([]);
+  picking.point(middle);
+  picking.follow(0, 2);
+  expect(asked.length).toBe(1);
+  answer();
+  picking.follow(0, 2);
+  picking.follow(0, 2);
+  picking.follow(0, 3);
+  expect(asked.slice(1).map(({ spot }) => spot)).toEqual([{ place: [2, 10, 0] }]);
+  answer({ value: 7 });
+  picking.follow(0, 3);
+  expect(asked.length).toBe(3);
+  answer();
+  picking.clear();
+  picking.follow(0, 9);
+  expect(asked.length).toBe(3);
+});
+
+test("a new session is asked anew, and of another source nothing is kept", () => {
+  const { asked, picking, answer, shown } = asking();
+  picking.point(middle);
+  answer();
+  picking.follow(0, 4);
+  picking.begin(true);
+  picking.follow(0, 5);
+  expect(asked.length).toBe(3);
+  picking.begin(false);
+  expect(shown()).toBeNull();
+});
