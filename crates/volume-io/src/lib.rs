@@ -23,6 +23,7 @@ mod nifti;
 mod npy;
 mod options;
 mod outside;
+mod part;
 mod place;
 mod raw;
 mod refused;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 use visapult_objects::{ObjectUrl, UrlError};
 
-use crate::options::Options;
+use crate::options::Asked;
 use crate::place::Place;
 
 /// Endings of the names of HDF5 files.
@@ -81,7 +82,8 @@ pub fn shell_path(path: &Path) -> bool {
 }
 
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. At the end of it
-/// `?spacing=even` has samples equally far apart that are not, and `?level=N` takes [one level alone](at_level).
+/// `?box=Z,Y,X` takes a [box of samples](samples_zyx) alone, `?spacing=even` has samples equally far apart that are not, and `?level=N` takes
+/// [one level alone](at_level): of several, with `&` between, each is of what those before it have left.
 ///
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
@@ -90,15 +92,12 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
-    let (file, options) = Options::split(url)?;
-    let mut source = open_path(file)?;
-    if options.is_even {
-        source = even::evenly_spaced(source)?;
-    }
-    match options.level {
-        Some(level) => at_level(source, level),
-        None => Ok(source),
-    }
+    let (file, asked) = options::split(url)?;
+    asked.into_iter().try_fold(open_path(file)?, |source, asked| match asked {
+        Asked::Part(samples) => part::part_of(source, samples),
+        Asked::Even => even::evenly_spaced(source),
+        Asked::Level(level) => at_level(source, level),
+    })
 }
 
 /// A source, and what its fields were chosen from, if they were.
