@@ -72,7 +72,7 @@ def test_links_that_lead_nowhere_say_where(tmp_path: Path) -> None:
 def test_a_copy_of_what_is_in_a_file_is_told_how(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "run.h5", "w") as file:
         file["gz"] = np.zeros((4, 4, 4), "f4")
-    for source, words in ((f"{tmp_path}/run.h5:/gz", "--field /gz"), (f"{tmp_path}/run.h5?level=1", "--level 1"), (f"{tmp_path}/run.h5:/gz?level=1", "--field /gz --level 1")):
+    for source, words in ((f"{tmp_path}/run.h5:/gz", "--field /gz"), (f"{tmp_path}/run.h5?level=1", "--level 1"), (f"{tmp_path}/run.h5:/gz?level=1", "--field /gz --level 1"), (f"{tmp_path}/run.h5?level=1&box=0,:,1:", "--level 1 --box 0,:,1:")):
         refused = run("copy", source, tmp_path / "out.zarr", check=False)
         assert refused.returncode and f"copy {tmp_path}/run.h5 with {words}, to NAME.zarr" in refused.stderr
 

@@ -41,6 +41,7 @@ Sources:
   https://host/data.zarr   the same in an object store, of which only what is
   s3://bucket/data.zarr    looked at is read
   'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
+  'run.h5?box=0:256,:,7'   of its samples along z, y, x only these, counted as NumPy does
   'ocean.nc?spacing=even'  samples that lie unevenly (depths, pressures) where their coordinates say";
 
 /// What is received.

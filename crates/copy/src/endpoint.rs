@@ -81,15 +81,15 @@ pub enum EndpointError {
         /// The path in it.
         field: String,
     },
-    /// A level, as the other commands name it.
-    #[error("{named} names a level of {file}: copy {file} with --level {level}, to NAME.zarr")]
-    Level {
+    /// A part of its samples, or a level, as the other commands name it.
+    #[error("{named} names a part of {file}: copy {file} with {options}, to NAME.zarr")]
+    Part {
         /// What was written.
         named: String,
         /// The file or folder.
         file: String,
-        /// The level.
-        level: String,
+        /// As a copy is asked for it.
+        options: String,
     },
     /// Of an object store.
     #[error(transparent)]
@@ -229,19 +229,29 @@ fn is_elsewhere(text: &str) -> bool {
 fn check_is_whole(path: &Path) -> Result<(), EndpointError> {
     let Some(named) = path.to_str().filter(|_| path.symlink_metadata().is_err()) else { return Ok(()) };
     let is_here = |file: &str| Path::new(file).exists();
-    let (whole, level) = named.rsplit_once("?level=").filter(|(file, _)| !file.is_empty()).unzip();
-    let whole = whole.unwrap_or(named);
+    let (whole, asked) = named.rsplit_once('?').filter(|(file, _)| !file.is_empty()).unzip();
+    let options = asked.and_then(as_options);
+    let whole = whole.filter(|_| options.is_some()).unwrap_or(named);
     let named = named.to_owned();
     if let Some((file, field)) = whole.rsplit_once(":/").filter(|(file, _)| Path::new(file).is_file()) {
-        let level = level.map_or_else(String::new, |level| format!(" --level {level}"));
-        return Err(EndpointError::Field { named, file: file.to_owned(), field: format!("/{field}{level}") });
+        let options = options.map_or_else(String::new, |options| format!(" {options}"));
+        return Err(EndpointError::Field { named, file: file.to_owned(), field: format!("/{field}{options}") });
     }
-    match level {
-        Some(level) if is_here(whole) => {
-            Err(EndpointError::Level { named, file: whole.to_owned(), level: level.to_owned() })
-        }
+    match options {
+        Some(options) if is_here(whole) => Err(EndpointError::Part { named, file: whole.to_owned(), options }),
         _ => Ok(()),
     }
+}
+
+/// What is asked of a source behind its name, as a copy is asked for it.
+fn as_options(asked: &str) -> Option<String> {
+    let option = |pair: &str| {
+        let (key, value) = pair.split_once('=').filter(|(key, _)| ["level", "box"].contains(key))?;
+        Some(format!("--{key} {value}"))
+    };
+    let options = asked.split('&').map(option).collect::<Option<Vec<_>>>()?.join(" ");
+    let counts_finer = options.starts_with("--box") && options.contains("--level");
+    Some(if counts_finer { format!("{options} (there the box counts samples of the level)") } else { options })
 }
 
 /// What a machine may be called, and the time of a day is not.

@@ -59,7 +59,7 @@ mod words;
 pub use copying::{CopyOptions, RETRY, copy};
 pub use endpoint::{Endpoint, EndpointError, Remote};
 pub use error::CopyError;
-pub use fields::{FieldPart, Rounding, Samples, Steps};
+pub use fields::{FieldPart, Rounding, Steps};
 pub use file_id::FileId;
 pub use following::fetches;
 pub use manifest::{ManifestWriter, Verified, verify};
@@ -68,5 +68,6 @@ pub use report::{Event, Limit, NOT_THERE, Progress, Report, Tally, counted, rate
 pub use selection::{Patterns, Span};
 pub use share::{Access, Audit, Deed, Share, ShareEvent, ShareOptions};
 pub use visapult_objects::{ObjectUrl, turns};
+pub use visapult_volume_io::{Samples, count_of, samples_zyx, zyx};
 pub use wish::{Alike, Delete, Part, Wish};
 pub use words::FetchState;

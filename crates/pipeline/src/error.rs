@@ -26,7 +26,7 @@ pub enum PipelineError {
     /// A step does not fit in memory.
     #[error(
         "{source_name} needs {needed} for a step, this machine has {free} free{each}: \
-         choose a coarser level (?level={level}), a smaller dataset, or processes on more machines; `visapult render --memory` passes through files of \
+         choose a coarser level (?level={level}), a part (?box=Z,Y,X), a smaller dataset, or processes on more machines; `visapult render --memory` passes through files of \
          any size",
         each = if *processes > 1 { format!(" for each of {processes} processes") } else { String::new() }
     )]

@@ -83,7 +83,8 @@ impl fmt::Display for ShownCoarser {
         let [needed, free] = [self.needed, self.free].map(bytes_for_people);
         write!(
             f,
-            "{source_name} is shown at level {level} ({shown}{means}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free"
+            "{source_name} is shown at level {level} ({shown}{means}): a step of level 0 ({finest}) needs {needed}, this machine has {free} free; \
+             ?box=Z,Y,X shows a part of it"
         )
     }
 }
@@ -107,7 +108,11 @@ mod tests {
             let (source_name, needed, free) = ("a.h5".to_owned(), "9 GB".to_owned(), "2 GB".to_owned());
             PipelineError::TooLarge { source_name, needed, free, processes, level: "2".to_owned() }.to_string()
         };
-        assert!(told(1).contains("this machine has 2 GB free: choose a coarser level (?level=2)"), "{}", told(1));
+        assert!(
+            told(1).contains("this machine has 2 GB free: choose a coarser level (?level=2), a part (?box=Z,Y,X),"),
+            "{}",
+            told(1)
+        );
         assert!(told(3).contains("this machine has 2 GB free for each of 3 processes: choose"), "{}", told(3));
     }
 

@@ -130,7 +130,7 @@ fn open_by(
         return Ok(Opened::local(source));
     }
     if names_options(&config.source) {
-        let why = "levels and spacing are chosen where a source is: visapult serve 'FILE?spacing=even', and there the URL for here";
+        let why = "levels, spacing and boxes are chosen where a source is: visapult serve 'FILE?spacing=even', and there the URL for here";
         return Err(PipelineError::Option(why.to_owned()));
     }
     let options = FlowOptions { pes: config.pes, watch, crew: config.crew.clone(), ..FlowOptions::default() };

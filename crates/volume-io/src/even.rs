@@ -222,7 +222,7 @@ impl Source for EvenlySpaced {
     }
 
     fn samples_read(&self) -> usize {
-        self.source.info().grid().sample_count()
+        self.source.samples_read()
     }
 
     fn is_static(&self, field: usize) -> bool {

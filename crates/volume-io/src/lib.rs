@@ -23,11 +23,13 @@ mod nifti;
 mod npy;
 mod options;
 mod outside;
+mod part;
 mod place;
 mod raw;
 mod refused;
 mod reversed;
 mod roles;
+mod samples;
 mod scalar;
 mod shape;
 mod source;
@@ -46,7 +48,7 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 use visapult_objects::{ObjectUrl, UrlError};
 
-use crate::options::Options;
+use crate::options::Asked;
 use crate::place::Place;
 
 /// Endings of the names of HDF5 files.
@@ -63,6 +65,7 @@ pub use logarithm::name_within_logarithm;
 pub use memory::{free_bytes, peak_bytes};
 pub use near::nearest;
 pub use options::{names_level, names_options};
+pub use samples::{Samples, box_of, count_of, samples_zyx, zyx};
 pub use source::{ReadRequest, Scale, Source, SourceError, SourceInfo, Together};
 pub use vectors::{Vector, vectors_of};
 pub use visapult_volume::{Along, Coordinates};
@@ -79,7 +82,8 @@ pub fn shell_path(path: &Path) -> bool {
 }
 
 /// Opens the source that `url` names: a path, a path into a container (`file.h5:/path`), something in an object store, or `demo:...`. At the end of it
-/// `?spacing=even` has samples equally far apart that are not, and `?level=N` takes [one level alone](at_level).
+/// `?box=Z,Y,X` takes a [box of samples](samples_zyx) alone, `?spacing=even` has samples equally far apart that are not, and `?level=N` takes
+/// [one level alone](at_level): of several, with `&` between, each is of what those before it have left.
 ///
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
@@ -88,15 +92,12 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
         return Ok(Box::new(demo::Demo::open(url)?));
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
-    let (file, options) = Options::split(url)?;
-    let mut source = open_path(file)?;
-    if options.is_even {
-        source = even::evenly_spaced(source)?;
-    }
-    match options.level {
-        Some(level) => at_level(source, level),
-        None => Ok(source),
-    }
+    let (file, asked) = options::split(url)?;
+    asked.into_iter().try_fold(open_path(file)?, |source, asked| match asked {
+        Asked::Part(samples) => part::part_of(source, samples),
+        Asked::Even => even::evenly_spaced(source),
+        Asked::Level(level) => at_level(source, level),
+    })
 }
 
 /// A source, and what its fields were chosen from, if they were.

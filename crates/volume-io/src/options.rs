@@ -1,4 +1,4 @@
-//! What a URL asks of a source behind its name: `?level=1`, `?spacing=even`, `?spacing=even&level=1`.
+//! What a URL asks of a source behind its name: `?level=1`, `?spacing=even`, `?box=0:256,:,128:&level=1`.
 
 use std::path::Path;
 
@@ -6,53 +6,56 @@ use crate::SourceError;
 
 const LEVEL: &str = "level";
 const SPACING: &str = "spacing";
+const BOX: &str = "box";
+const KNOWN: [&str; 3] = [LEVEL, SPACING, BOX];
 
-/// The options of a URL.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options {
+/// What is asked of a source, or of what other options have left of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked<'a> {
     /// The level that is to be shown alone, 0 being the finest.
-    pub(crate) level: Option<usize>,
-    /// Whether samples are to be equally far apart that are not.
-    pub(crate) is_even: bool,
+    Level(usize),
+    /// Samples are to be equally far apart that are not.
+    Even,
+    /// The samples that are to be shown alone, as they are written: what is wrong with them is told with what there is.
+    Part(&'a str),
 }
 
-impl Options {
-    /// A URL without its options, and those. Where a file has a name with options in it, or nothing of them is known and they may be the store's, they are none.
-    ///
-    /// # Errors
-    /// [`SourceError::Option`] says what is not understood, and what would be.
-    pub(crate) fn split(url: &str) -> Result<(&str, Self), SourceError> {
-        let Some((source, query)) = query_of(url) else { return Ok((url, Self::default())) };
-        let wrong = |problem: String| SourceError::Option { url: url.to_owned(), problem };
-        if query_of(source).is_some_and(|(_, query)| pairs(query).any(|(key, _)| is_known(key))) {
-            return Err(wrong("options are parted by &, as in ?spacing=even&level=1".to_owned()));
-        }
-        if let Some((key, _)) = pairs(query).find(|(key, _)| !is_known(key)) {
-            if !Path::new(source).exists() && !pairs(query).any(|(key, _)| is_known(key)) {
-                return Ok((url, Self::default()));
-            }
-            return Err(wrong(format!(
-                "unknown option '{key}'; accepted are level=N, 0 being the finest, and spacing=even"
-            )));
-        }
-        let mut options = Self::default();
-        for (key, value) in pairs(query) {
-            match (key, value) {
-                (LEVEL, number) => {
-                    let level = number.parse().map_err(|_| wrong("a level is a number, 0 being the finest".to_owned()));
-                    options.level = Some(level?);
-                }
-                (_, "even") => options.is_even = true,
-                _ => return Err(wrong(format!("unknown spacing '{value}'; it can be made even"))),
-            }
-        }
-        Ok((source, options))
+/// A URL without its options, and those in the order in which they are written. Where a file has a name with options in it, or nothing of them is known and they may be the
+/// store's, there are none.
+///
+/// # Errors
+/// [`SourceError::Option`] says what is not understood, and what would be.
+pub(crate) fn split(url: &str) -> Result<(&str, Vec<Asked<'_>>), SourceError> {
+    let Some((source, query)) = query_of(url) else { return Ok((url, Vec::new())) };
+    let wrong = |problem: String| SourceError::Option { url: url.to_owned(), problem };
+    if query_of(source).is_some_and(|(_, query)| pairs(query).any(|(key, _)| is_known(key))) {
+        return Err(wrong("options are parted by &, as in ?spacing=even&level=1".to_owned()));
     }
+    if let Some((key, _)) = pairs(query).find(|(key, _)| !is_known(key)) {
+        if !Path::new(source).exists() && !pairs(query).any(|(key, _)| is_known(key)) {
+            return Ok((url, Vec::new()));
+        }
+        return Err(wrong(format!(
+            "unknown option '{key}'; accepted are level=N, 0 being the finest, spacing=even, and box=Z,Y,X as in box=0:256,:,128:"
+        )));
+    }
+    if let Some(key) = KNOWN.into_iter().find(|known| pairs(query).filter(|(key, _)| key == known).count() > 1) {
+        return Err(wrong(format!("{key} is said twice")));
+    }
+    let asked = pairs(query).map(|(key, value)| match (key, value) {
+        (LEVEL, number) => {
+            number.parse().map(Asked::Level).map_err(|_| "a level is a number, 0 being the finest".to_owned())
+        }
+        (BOX, samples) => Ok(Asked::Part(samples)),
+        (_, "even") => Ok(Asked::Even),
+        _ => Err(format!("unknown spacing '{value}'; it can be made even")),
+    });
+    Ok((source, asked.collect::<Result<_, _>>().map_err(wrong)?))
 }
 
 /// Whether options of a source stand in a URL, which are for who has it.
 pub fn names_options(url: &str) -> bool {
-    let known = [LEVEL, SPACING].iter().any(|key| url.contains(&format!("?{key}=")));
+    let known = KNOWN.iter().any(|key| url.contains(&format!("?{key}=")));
     known && !Path::new(url).exists()
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn with_option(name: &str, option: &str) -> String {
 }
 
 fn is_known(key: &str) -> bool {
-    [LEVEL, SPACING].contains(&key)
+    KNOWN.contains(&key)
 }
 
 /// What stands before and behind the last `?` of a URL that is no file's name; options are given values.
@@ -94,33 +97,37 @@ mod tests {
     const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
 
     #[test]
-    fn options_are_told_from_the_name_in_any_order() {
-        let asked = |level, is_even| Options { level, is_even };
+    fn options_are_told_from_the_name_in_the_order_in_which_they_are_written() {
+        use Asked::{Even, Level, Part};
         for (query, due) in [
-            ("level=3", asked(Some(3), false)),
-            ("spacing=even", asked(None, true)),
-            ("spacing=even&level=0", asked(Some(0), true)),
-            ("level=0&spacing=even", asked(Some(0), true)),
+            ("level=3", vec![Level(3)]),
+            ("spacing=even", vec![Even]),
+            ("spacing=even&level=0", vec![Even, Level(0)]),
+            ("level=0&spacing=even", vec![Level(0), Even]),
+            ("box=0:256,:,7&spacing=even", vec![Part("0:256,:,7"), Even]),
+            ("level=1&box=:,:,9:", vec![Level(1), Part(":,:,9:")]),
         ] {
-            assert_eq!(Options::split(&format!("run.nc?{query}")).unwrap(), ("run.nc", due));
-            assert_eq!(names_level(&format!("run.nc?{query}")), query.contains("level"));
+            let url = format!("run.nc?{query}");
+            assert_eq!(split(&url).unwrap(), ("run.nc", due));
+            assert_eq!((names_level(&url), names_options(&url)), (query.contains("level"), true));
         }
         for url in [HERE, "run.nc", "what?.nc", "https://example.org/field.zarr?version=3"] {
-            assert_eq!(Options::split(url).unwrap(), (url, Options::default()));
-            assert!(!names_level(url));
+            assert_eq!(split(url).unwrap(), (url, Vec::new()));
+            assert!(!names_level(url) && !names_options(url));
         }
     }
 
     #[test]
     fn an_option_that_is_not_understood_is_named() {
-        let problem = |query: &str| Options::split(&format!("{HERE}?{query}")).unwrap_err().to_string();
-        let unknown = "unknown option 'leve'; accepted are level=N, 0 being the finest, and spacing=even";
+        let problem = |query: &str| split(&format!("{HERE}?{query}")).unwrap_err().to_string();
+        let unknown = "unknown option 'leve'; accepted are level=N, 0 being the finest, spacing=even, and box=Z,Y,X as in box=0:256,:,128:";
         for query in ["leve=1", "level=1&leve=1", "leve=1&spacing=even"] {
             assert!(problem(query).ends_with(&format!("?{query}: {unknown}")), "{}", problem(query));
         }
         assert!(problem("spacing=even?level=1").ends_with("options are parted by &, as in ?spacing=even&level=1"));
         assert!(problem("level=one").ends_with("a level is a number, 0 being the finest"));
         assert!(problem("spacing=odd").ends_with("unknown spacing 'odd'; it can be made even"));
+        assert!(problem("level=1&box=0,:,:&level=2").ends_with(": level is said twice"));
     }
 
     #[test]

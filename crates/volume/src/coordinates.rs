@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::Grid;
 use crate::units::{Conversion, is_pressure, symbol};
+use crate::{Box3, Grid};
 
 /// How far samples may lie from where a grid has them, in its spacings, and still be there.
 const ROUNDING: f64 = 1e-3;
@@ -105,6 +105,14 @@ impl Along {
         }
     }
 
+    /// Of the samples from the first on, before the end.
+    fn part(&self, first: usize, end: usize) -> Self {
+        match self {
+            Self::Told(told) => Self::Told(Coordinates { values: told.values[first..end].into(), ..told.clone() }),
+            other => other.clone(),
+        }
+    }
+
     /// Of the samples in the other order.
     pub fn turn(&mut self) {
         if let Self::Told(Coordinates { values, .. }) = self {
@@ -199,6 +207,58 @@ pub fn place(along: &[Option<Found>; 3], grid: &mut Grid) -> Placed {
     give_thickness(grid);
     grid.unit = unit;
     placed
+}
+
+/// What is known of where the samples of a part of a grid lie.
+#[derive(Debug)]
+pub struct Part {
+    /// Their grid.
+    pub grid: Grid,
+    /// Where they lie along each axis.
+    pub along: [Along; 3],
+    /// What is remarked of their coordinates, and was not of those of the whole grid.
+    pub remarks: Vec<String>,
+    /// What was remarked of the whole grid's, and does not hold.
+    pub void_remarks: Vec<String>,
+}
+
+/// The samples of `grid` in a box. Where coordinates made the grid those of the part make its own: they may be even, or have one unit, where those of the whole
+/// have not.
+pub fn part_of_grid(grid: &Grid, along: &[Along; 3], bounds: &Box3) -> Part {
+    let own = std::array::from_fn(|axis| along[axis].part(bounds.lo[axis], bounds.hi[axis]));
+    let (whole, before) = made(grid, grid.size, along);
+    let (mut part, after) = made(grid, bounds.size(), &own);
+    let axes = || (0..3).filter(|&axis| grid.size[axis] > 1);
+    let is_near = |axis: usize, one: f64, other: f64| (one - other).abs() <= ROUNDING * grid.spacing[axis];
+    let is_as_made = along.iter().any(|along| matches!(along, Along::Told(_)))
+        && symbol(&whole.unit) == symbol(&grid.unit)
+        && axes().all(|axis| is_near(axis, whole.spacing[axis], grid.spacing[axis]))
+        && axes().all(|axis| is_near(axis, whole.origin[axis], grid.origin[axis]));
+    if is_as_made && part.validate().is_ok() {
+        // Of planes that are shown together each may be elsewhere.
+        (0..3).filter(|&axis| grid.size[axis] == 1).for_each(|axis| part.origin[axis] = grid.origin[axis]);
+        let not_in = |other: &[String], remark: &&String| !other.contains(remark);
+        return Part {
+            grid: part,
+            along: own,
+            remarks: after.iter().filter(|remark| not_in(&before, remark)).cloned().collect(),
+            void_remarks: before.iter().filter(|remark| not_in(&after, remark)).cloned().collect(),
+        };
+    }
+    let origin = std::array::from_fn(|axis| grid.origin[axis] + grid.spacing[axis] * bounds.lo[axis] as f64);
+    let grid = Grid { size: bounds.size(), origin, ..grid.clone() };
+    Part { grid, along: own, remarks: Vec::new(), void_remarks: Vec::new() }
+}
+
+/// The grid of such a size that coordinates make, else like `grid`, and what is remarked of them.
+fn made(grid: &Grid, size: [usize; 3], along: &[Along; 3]) -> (Grid, Vec<String>) {
+    let mut made = Grid { centering: grid.centering, ..Grid::of_size(size) };
+    let told = along.each_ref().map(|along| match along {
+        Along::Told(told) => Some(Found::new(told.clone())),
+        _ => None,
+    });
+    let remarks = place(&told, &mut made).remarks;
+    (made, remarks)
 }
 
 /// Makes single samples as thick as others are apart: beside spacings of kilometres, or of micrometres, a sheet of 1 is not to be seen.
@@ -341,6 +401,25 @@ mod tests {
         let before = alone.clone();
         alone.halve();
         assert_eq!(alone, before);
+    }
+
+    #[test]
+    fn a_part_is_where_its_coordinates_say_else_where_the_grid_has_it() {
+        let bounds = Box3::new([1, 0, 2], [3, 1, 3]);
+        let moved = part_of_grid(&Grid::of_size([3, 2, 4]), &Default::default(), &bounds);
+        assert_eq!((moved.grid.size, moved.grid.origin), ([2, 1, 1], [1.0, 0.0, 2.0]));
+
+        // One plane of a column in another unit leaves two axes that can be compared.
+        let lon = coordinates("lon", "degrees_east", &[10.0, 12.0, 14.0]);
+        let told =
+            [lon, coordinates("lat", "degrees_north", &[40.0, 43.0]), coordinates("lev", "hPa", &[9.0, 5.0, 2.0, 1.0])];
+        let mut grid = Grid::of_size([3, 2, 4]);
+        let whole = place(&told, &mut grid);
+        let bounds = Box3::new([1, 0, 2], [3, 2, 3]);
+        let plane = part_of_grid(&grid, &Along::of(&told), &bounds);
+        assert_eq!((plane.grid.spacing, plane.grid.origin), ([2.0, 3.0, 2.0], [12.0, 40.0, 0.0]));
+        assert_eq!((plane.grid.unit.as_str(), plane.remarks.len()), ("degrees", 0));
+        assert_eq!(plane.void_remarks, whole.remarks);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Which samples of a source a part takes, and reading them, a bounded piece of the source at a time.
 
 use visapult_volume::{Box3, Grid, StepIndex};
-use visapult_volume_io::{ReadRequest, Source, SourceError};
+use visapult_volume_io::{ReadRequest, Source, SourceError, box_of};
 
-use super::part::{FieldPart, Samples};
+use super::part::FieldPart;
 
 /// Samples of the source that are read at once: 64 MiB of values.
 pub(super) const MOST_SAMPLES: usize = 1 << 24;
@@ -30,21 +30,21 @@ impl Cut {
     pub(super) fn of(source: &dyn Source, part: &FieldPart) -> Result<Self, String> {
         let info = source.info();
         let grid = info.grid();
-        let size = grid.size;
         let mut cut = Self {
             first: [0; 3],
             stride: [1; 3],
-            size,
+            size: grid.size,
             steps: steps(source, part)?,
             has_steps: source.steps().last > source.steps().first || !info.times.is_empty(),
             grid: grid.clone(),
         };
-        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        let bounds = part.bounds.map_or(Ok(grid.bounds()), |samples| box_of(samples, grid.size));
+        let bounds = bounds.map_err(|why| format!("the box {why}"))?;
+        for axis in 0..3 {
+            let (first, end) = (bounds.lo[axis], bounds.hi[axis]);
             // One says z first.
-            let (samples, stride) = (part.bounds.map(|bounds| bounds[2 - axis]), part.stride[2 - axis]);
-            let (first, end) = range(samples, size[axis]).map_err(|why| format!("{why} along {name}"))?;
-            let stride = usize::try_from(stride).ok().filter(|&stride| stride > 0);
-            let stride = stride.ok_or("a stride is 1 or more")?.min(size[axis]);
+            let stride = usize::try_from(part.stride[2 - axis]).ok().filter(|&stride| stride > 0);
+            let stride = stride.ok_or("a stride is 1 or more")?.min(grid.size[axis]);
             (cut.first[axis], cut.stride[axis]) = (first, stride);
             cut.size[axis] = (end - first).div_ceil(stride);
             cut.grid.origin[axis] += grid.spacing[axis] * first as f64;
@@ -129,15 +129,6 @@ impl Cut {
         }
         Ok(())
     }
-}
-
-fn range(samples: Option<Samples>, size: usize) -> Result<(usize, usize), String> {
-    let Some(Samples { first, end }) = samples else { return Ok((0, size)) };
-    let end = end.unwrap_or(size as u64);
-    if first >= end || end > size as u64 {
-        return Err(format!("the box {first}:{end} is not in the {size} samples"));
-    }
-    Ok((first as usize, end as usize))
 }
 
 fn steps(source: &dyn Source, part: &FieldPart) -> Result<Vec<StepIndex>, String> {

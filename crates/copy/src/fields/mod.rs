@@ -29,7 +29,7 @@ use self::cut::Cut;
 pub(crate) use self::group::DOCUMENT;
 use self::group::{FieldArray, Group};
 use self::kept::{Chunks, Kept};
-pub use self::part::{FieldPart, Rounding, Samples, Steps};
+pub use self::part::{FieldPart, Rounding, Steps};
 pub(crate) use self::walk::FieldWalk;
 use crate::error::{CopyError, reason};
 use crate::listing::Mtime;

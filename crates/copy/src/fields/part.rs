@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use visapult_volume_io::Samples;
 
 /// A part of the fields of a source, made where that lies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +42,6 @@ impl Default for FieldPart {
             is_dry: false,
         }
     }
-}
-
-/// Samples along an axis, from the first on, before the end; none is the end of the axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Samples {
-    /// The first.
-    pub first: u64,
-    /// After the last.
-    pub end: Option<u64>,
 }
 
 /// Steps from the first on, before the end, every so many.

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use visapult_volume_io::Samples;
+
 use super::*;
 use crate::listing::Kind;
 
