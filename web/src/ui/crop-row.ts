@@ -3,12 +3,17 @@ import { AXIS_NAMES, type AxisScale, axisScales, UNCROPPED } from "../volume/ind
 import type { Crop, GridInfo, Part, SourceInfo } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 
+/** Of a step, that shares are rounded by. */
+const ROUNDING = 1e-4;
+
 /** From where to where along each axis the box is shown. */
 export class CropRow {
   readonly element: HTMLElement;
   readonly #crop: (crop: Crop) => void;
   readonly #axes: readonly AxisPart[];
   readonly #whole = el("button", { type: "button", title: "Show all of the box" }, "Whole");
+  readonly #alone = el("code", {}, "");
+  readonly #hint = el("p", { class: "quiet", hidden: true }, "These samples alone: ", this.#alone);
   #source: SourceInfo | null = null;
   #shown: Crop = UNCROPPED;
 
@@ -20,7 +25,8 @@ export class CropRow {
     });
     const row = el("div", { class: "range" }, el("span", { class: "quiet" }, "Shown part"), this.#whole);
     this.element = el("div", { class: "crop", role: "group", "aria-label": "Shown part" }, row);
-    this.element.append(...this.#axes.map(({ element }) => element));
+    this.element.append(...this.#axes.map(({ element }) => element), this.#hint);
+    this.#hint.title = "Behind the name of the source it is looked at without the rest";
   }
 
   show(source: SourceInfo, shown: Crop): void {
@@ -35,12 +41,25 @@ export class CropRow {
     // Not disabled: the focus stays.
     const isWhole = shown.every(([from, to]) => from === 0 && to === 1);
     this.#whole.setAttribute("aria-disabled", String(isWhole));
+    this.#hint.hidden = isWhole || source.live;
+    setText(this.#alone, `${source.name.includes("?") ? "&" : "?"}box=${boxWords(source.grid, shown)}`);
   }
 
   #take(axis: 0 | 1 | 2, part: Part): void {
     const of = (other: 0 | 1 | 2) => (other === axis ? part : this.#shown[other]);
     this.#crop([of(0), of(1), of(2)]);
   }
+}
+
+/** The samples that are shown, and those whose values reach into that, along z, y and x, as options of sources count them. */
+export function boxWords(grid: GridInfo, crop: Crop): string {
+  const words = ([2, 1, 0] as const).map((axis) => {
+    const [from, to] = crop[axis].map((share) => share * intervalsOf(grid, axis));
+    const size = grid.size[axis];
+    const [first, end] = [Math.floor(from + ROUNDING), Math.ceil(to - ROUNDING) + (grid.centering === "cell" ? 0 : 1)];
+    return first === 0 && end >= size ? ":" : `${first}:${Math.min(size, end)}`;
+  });
+  return words.join(",");
 }
 
 /** What is shown along one axis: two ends on one line, and the coordinates there. */

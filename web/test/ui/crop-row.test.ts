@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { intervalsOf, movedPart } from "../../src/ui/crop-row";
+import { boxWords, intervalsOf, movedPart } from "../../src/ui/crop-row";
 import type { GridInfo } from "../../src/wire/index";
 
 test("an end of a part goes from sample to sample, and no farther than the step before the other", () => {
@@ -21,4 +21,12 @@ test("cells are bounded by faces, and points by each other", () => {
   expect(intervalsOf(grid, 0)).toBe(9);
   expect(intervalsOf({ ...grid, centering: "cell" }, 2)).toBe(4);
   expect(intervalsOf(grid, 1)).toBe(1);
+});
+
+test("a part is told as the samples that hold it", () => {
+  const grid: GridInfo = { size: [11, 1, 5], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" };
+  const all = [0, 1] as const;
+  expect(boxWords(grid, [[0.3, 0.7], all, all])).toBe(":,:,3:8");
+  expect(boxWords(grid, [[0.3333333, 0.65], all, [0.25, 0.5]])).toBe("1:3,:,3:8");
+  expect(boxWords({ ...grid, centering: "cell" }, [[3 / 11, 7 / 11], all, [0, 0.2]])).toBe("0:1,:,3:7");
 });
