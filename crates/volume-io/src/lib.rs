@@ -89,14 +89,7 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
     let (file, options) = Options::split(url)?;
-    let mut source = open_path(file)?;
-    if options.is_even {
-        source = even::evenly_spaced(source)?;
-    }
-    match options.level {
-        Some(level) => at_level(source, level),
-        None => Ok(source),
-    }
+    as_asked(open_path(file)?, &options)
 }
 
 /// A source, and what its fields were chosen from, if they were.
@@ -107,14 +100,34 @@ pub type Chosen = (Box<dyn Source>, Option<Box<Choice>>);
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
 pub fn open_most(url: &str) -> Result<Chosen, SourceError> {
-    let choice = match open(url) {
-        Err(SourceError::Choice(choice)) => choice,
-        opened => return opened.map(|source| (source, None)),
+    if url.starts_with("demo:") {
+        return Ok((open(url)?, None));
+    }
+    let (file, options) = Options::split(url.strip_prefix("file://").unwrap_or(url))?;
+    let (source, choice) = match open_path(file) {
+        Err(SourceError::Choice(choice)) => match open_together(file, &choice) {
+            Some(Ok(source)) => (source, Some(choice)),
+            _ => return Err(SourceError::Choice(choice)),
+        },
+        opened => (opened?, None),
     };
-    let named = choice.together().map(|named| named + options::as_written(url));
-    match named.map(|named| open(&named)) {
-        Some(Ok(source)) => Ok((source, Some(choice))),
-        _ => Err(SourceError::Choice(choice)),
+    Ok((as_asked(source, &options)?, choice))
+}
+
+/// What most of the fields are that `file` gives to choose from.
+fn open_together(file: &str, choice: &Choice) -> Option<Result<Box<dyn Source>, SourceError>> {
+    let fields = choice.together()?;
+    Some(match ObjectUrl::parse(file) {
+        Some(Ok(url)) => zarr::Zarr::open_objects(&url, Some(fields)).map(|opened| Box::new(opened) as Box<dyn Source>),
+        _ => open_path(&choice.url_of(&fields.join(","))),
+    })
+}
+
+fn as_asked(source: Box<dyn Source>, options: &Options) -> Result<Box<dyn Source>, SourceError> {
+    let source = if options.is_even { even::evenly_spaced(source)? } else { source };
+    match options.level {
+        Some(level) => at_level(source, level),
+        None => Ok(source),
     }
 }
 
@@ -145,8 +158,8 @@ pub fn open_objects(url: &ObjectUrl, inside: Option<&str>) -> Result<Box<dyn Sou
         return Err(SourceError::format(url, problem));
     }
     let opened = match inside {
-        Some(inside) => zarr::Zarr::open_objects(&url.below(inside)),
-        None => zarr::Zarr::open_objects(url),
+        Some(inside) => zarr::Zarr::open_objects(&url.below(inside), None),
+        None => zarr::Zarr::open_objects(url, None),
     };
     Ok(Box::new(opened?))
 }
@@ -190,7 +203,10 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
         nifti::open(place)
     } else if ends(&[".json"]) {
         Ok(Box::new(raw::open(place)?))
-    } else if place.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
+    } else if place.is_dir()
+        || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr"))
+        || zarr::names_several(place)
+    {
         Ok(Box::new(zarr::Zarr::open(place)?))
     } else {
         Err(unread(&url(), place, inside))

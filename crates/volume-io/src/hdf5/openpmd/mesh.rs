@@ -126,10 +126,11 @@ impl Component {
     }
 }
 
-/// The components of the meshes in a group of which the names are, or begin with, `wanted`; all, if that is empty. What else is there goes to `refused`.
+/// The components of the meshes in a group that are `wanted`: of which the names are, or begin with, that, or one of several with commas between them; all, if it is empty. What else is
+/// there goes to `refused`.
 pub(super) fn components(meshes: &Group, wanted: &str, refused: &mut LeftOut) -> Result<Vec<Component>, String> {
     let mut found = Vec::new();
-    for name in names(meshes, wanted)? {
+    for name in names_of_all(meshes, wanted)? {
         match component(meshes, &name) {
             Ok(component) => found.push(component),
             Err(problem) => refused.add(format!("{} ({problem})", cut(&name))),
@@ -138,12 +139,32 @@ pub(super) fn components(meshes: &Group, wanted: &str, refused: &mut LeftOut) ->
     Ok(found)
 }
 
+/// The names of components that are wanted; none where one of several that are named with commas is not there.
+fn names_of_all(meshes: &Group, wanted: &str) -> Result<Vec<String>, String> {
+    let as_one = names(meshes, wanted)?;
+    if !as_one.is_empty() || !wanted.contains(',') {
+        return Ok(as_one);
+    }
+    let mut found: Vec<String> = Vec::new();
+    for part in wanted.split(',') {
+        let of_part = if part.is_empty() { Vec::new() } else { names(meshes, part)? };
+        if of_part.is_empty() {
+            return Ok(of_part);
+        }
+        // A component may be named beside its record.
+        found.extend(of_part.into_iter().filter(|name| !found.contains(name)).collect::<Vec<_>>());
+    }
+    Ok(found)
+}
+
+/// Whether a component is one, or one of a record, of such a name.
+pub(super) fn is_of(component: &str, name: &str) -> bool {
+    let rest = component.strip_prefix(name);
+    rest.is_some_and(|rest| !name.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+}
+
 /// The names of components that are, or begin with, `wanted`, by what there is.
 pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String> {
-    let is_wanted = |name: &str| {
-        let rest = name.strip_prefix(wanted);
-        wanted.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
     let record = wanted.split('/').next().unwrap_or_default();
     let mut found = Vec::new();
     for name in links(meshes)?.into_iter().filter(|name| record.is_empty() || name == record) {
@@ -159,7 +180,7 @@ pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String>
             ));
         }
     }
-    found.retain(|name| is_wanted(name));
+    found.retain(|name| wanted.is_empty() || is_of(name, wanted));
     Ok(found)
 }
 
