@@ -10,10 +10,12 @@ import pytest
 import xarray
 import zarr
 
-from conftest import run
+from conftest import VISAPULT, run
+from page import Page
 from stores import SECRET, Store, faulty
 from test_bad_input import assert_one_clear_line
 from test_stores import tree
+from wan import Process
 
 FILES = Path(__file__).parents[2] / "testdata" / "openpmd"
 VOLUMES = {"size": [5, 4, 3], "steps": 2, "fields": ["T", "U", "V"]}
@@ -54,6 +56,23 @@ def test_of_a_dataset_of_xarray_the_volumes_are_shown_that_are_most(version: Lit
     assert f"{path} holds fields of 3 shapes: those of 5 x 4 x 3 in 2 steps are shown (visapult info lists all)" in rendered
     run("render", f"{path}/T,U,V?level=0", "--field", "|U, V|", "--out", tmp_path / "named.png")
     assert (tmp_path / "most.png").read_bytes() == (tmp_path / "named.png").read_bytes()
+
+
+def test_the_page_is_told_what_else_there_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "run.zarr", 2)
+    for source, others in (
+        (path, "PS, TS (5 x 4), W (5 x 4 x 4); open as run.zarr/PS"),
+        (FILES / "refined.h5", "E_lvl1/x, E_lvl1/y, E_lvl1/z, ... (10 x 9 x 8); open as refined.h5:/E_lvl1/x"),
+        (f"{path}/T,U", None),
+    ):
+        view = Process([VISAPULT, "view", source, "--port", "0", "--no-open"])
+        try:
+            page = Page(view.read_line())
+            page.until(lambda: page.source, "a welcome")  # noqa: B023 (called before the next one is there)
+            page.close()
+            assert page.source.get("others") == others
+        finally:
+            view.stop()
 
 
 def test_arrays_of_a_group_are_named_with_commas(tmp_path: Path) -> None:

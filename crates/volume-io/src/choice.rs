@@ -9,6 +9,10 @@ use crate::coordinates::cut;
 /// Shapes that a message names, and fields of each.
 const MAX_SHAPES: usize = 4;
 const MAX_NAMES: usize = 3;
+/// Shapes that are told beside those that are shown.
+const MAX_OTHERS: usize = 3;
+/// Bytes of what opens one of them.
+const MAX_OPENED: usize = 200;
 /// Characters of a name that names several fields.
 const MAX_JOINED: usize = 1 << 16;
 
@@ -112,6 +116,29 @@ impl Choice {
         self
     }
 
+    /// What there is besides [most](Self::most), and how it is opened, for one line beside those: `PS, TS (5 x 4); open as run.nc:/PS`.
+    #[must_use]
+    pub fn others(&self) -> Option<String> {
+        let most = self.most()?;
+        let others = self.shapes.iter().filter(|alike| !std::ptr::eq(*alike, most));
+        let told = |alike: &Alike| {
+            let edges: Vec<_> = alike.size.iter().filter(|samples| **samples > 1).map(usize::to_string).collect();
+            let steps = if alike.steps == most.steps {
+                String::new()
+            } else {
+                format!(", {} step{}", alike.steps, if alike.steps == 1 { "" } else { "s" })
+            };
+            format!("{} ({}{steps})", alike.named(), edges.join(" x "))
+        };
+        let listed: Vec<_> = others.clone().take(MAX_OTHERS).map(told).collect();
+        let more = if others.clone().count() > MAX_OTHERS { ", ..." } else { "" };
+        let first = others.clone().next()?.fields.first()?;
+        let place = self.source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let opened = format!("; open as {place}{}{first}", self.mark);
+        let opened = if opened.len() <= MAX_OPENED { opened } else { String::new() };
+        Some(format!("{}{more}{opened}", listed.join(", ")))
+    }
+
     /// As a source's user calls what holds them.
     pub(crate) fn held_by(self, source: String) -> Self {
         Self { source, ..self }
@@ -125,11 +152,11 @@ impl Choice {
 
     /// A few of each of a few shapes.
     fn listed(&self) -> String {
-        let shapes = self.shapes.iter().take(MAX_SHAPES).map(|alike| {
-            let names: Vec<_> = alike.fields.iter().take(MAX_NAMES).map(|name| cut(name)).collect();
-            let more = if alike.fields.len() > MAX_NAMES { ", ..." } else { "" };
-            format!("{} of {alike} ({}{more})", alike.fields.len(), names.join(", "))
-        });
+        let shapes = self
+            .shapes
+            .iter()
+            .take(MAX_SHAPES)
+            .map(|alike| format!("{} of {alike} ({})", alike.fields.len(), alike.named()));
         let more = if self.shapes.len() > MAX_SHAPES { ", ..." } else { "" };
         shapes.collect::<Vec<_>>().join(", ") + more
     }
@@ -149,6 +176,12 @@ impl Choice {
 }
 
 impl Alike {
+    /// A few of their names.
+    fn named(&self) -> String {
+        let names: Vec<_> = self.fields.iter().take(MAX_NAMES).map(|name| cut(name)).collect();
+        names.join(", ") + if self.fields.len() > MAX_NAMES { ", ..." } else { "" }
+    }
+
     fn is_volume(&self) -> bool {
         self.size.iter().all(|samples| *samples > 1)
     }
@@ -257,6 +290,23 @@ mod tests {
             problem,
             "the fields that are named differ in shape: 1 of 4 x 5 x 1 (TS), 1 of 4 x 5 x 6 (T); name those of one"
         );
+    }
+
+    #[test]
+    fn what_there_is_besides_is_told_with_what_opens_it() {
+        assert_eq!(
+            of(&FIELDS).held_by("/data/run.nc".to_owned()).others().unwrap(),
+            "PS, TS (4 x 5), W (4 x 5 x 7); open as run.nc:/PS"
+        );
+        let steps = |steps, name: &str| Candidate::of([4, 5, 6], Some(steps), name.to_owned());
+        let choice = Choice::of("/", vec![steps(1, "mask"), steps(3, "T"), steps(3, "U")]);
+        assert_eq!(
+            choice.held_by("runs/a.zarr/".to_owned()).others().unwrap(),
+            "mask (4 x 5 x 6, 1 step); open as a.zarr/mask"
+        );
+        let many = (1..20).map(|edge| Candidate::of([edge, 5, 6], None, format!("{}{edge}", "name".repeat(50))));
+        let told = Choice::of("/", many.collect()).others().unwrap();
+        assert!(told.len() < 400 && told.ends_with("(3 x 5 x 6), ..."), "{told}");
     }
 
     #[test]
