@@ -377,7 +377,7 @@ describe("controls", () => {
     const page = await openPage(here.browser, server.url);
     await hasPicture(page);
     const others = page.locator("#others");
-    assert.equal(await others.textContent(), "Also there, of other shapes: T (8 x 8 x 8); open as shapes.zarr/T");
+    assert.equal(await others.textContent(), "Also there (open as shapes.zarr/T): T (8 x 8 x 8)");
     assert.equal(await page.locator("#field").getAttribute("aria-describedby"), "others");
     await keep(page, "others");
     // Several, and no room for all of what is told of them.
@@ -385,14 +385,14 @@ describe("controls", () => {
     for (const name of ["w", "x", "y", "z"]) cpSync(join(folder, "u"), join(folder, name), { recursive: true });
     const other = await startServer(folder);
     t.after(() => other.kill());
-    const narrow = await openPage(here.browser, other.url, { width: 390, height: 844 });
+    const narrow = await openPage(here.browser, other.url, { width: 720 });
     await hasPicture(narrow);
     const told = await narrow
       .locator("#others")
       .evaluate((p) => [p.title === p.textContent, p.scrollWidth <= p.clientWidth, p.clientHeight]);
     assert.deepEqual(told.slice(0, 2), [true, true]);
     assert.ok(told[2] > 10 && told[2] < 60, `${told[2]} pixels high`);
-    await keep(narrow, "others-narrow");
+    await keep(narrow, "others-many");
     // One that is all shown has nothing besides.
     const all = await here.open();
     await hasPicture(all);

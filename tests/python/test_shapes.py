@@ -61,8 +61,8 @@ def test_of_a_dataset_of_xarray_the_volumes_are_shown_that_are_most(version: Lit
 def test_the_page_is_told_what_else_there_is(tmp_path: Path) -> None:
     path = write(tmp_path / "run.zarr", 2)
     for source, others in (
-        (path, "PS, TS (5 x 4), W (5 x 4 x 4); open as run.zarr/PS"),
-        (FILES / "refined.h5", "E_lvl1/x, E_lvl1/y, E_lvl1/z, ... (10 x 9 x 8); open as refined.h5:/E_lvl1/x"),
+        (path, "Also there (open as run.zarr/PS): PS, TS (5 x 4), W (5 x 4 x 4)"),
+        (FILES / "refined.h5", "Also there (open as refined.h5:/E_lvl1/x): E_lvl1/x, E_lvl1/y, E_lvl1/z, ... (10 x 9 x 8)"),
         (f"{path}/T,U", None),
     ):
         view = Process([VISAPULT, "view", source, "--port", "0", "--no-open"])

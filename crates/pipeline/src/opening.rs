@@ -17,7 +17,7 @@ pub(crate) struct Opened {
     pub(crate) handle: Option<FlowHandle>,
     /// At which level it is shown, where that is not the finest there is.
     pub(crate) coarser: Option<ShownCoarser>,
-    /// What it has besides that is not shown, in a few words.
+    /// What it has besides that is not shown, as a line.
     pub(crate) others: Option<String>,
 }
 

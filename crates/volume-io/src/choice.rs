@@ -116,7 +116,7 @@ impl Choice {
         self
     }
 
-    /// What there is besides [most](Self::most), and how it is opened, for one line beside those: `PS, TS (5 x 4); open as run.nc:/PS`.
+    /// What there is besides [most](Self::most), and how it is opened, for one line beside those: `Also there (open as run.nc:/PS): PS, TS (5 x 4)`.
     #[must_use]
     pub fn others(&self) -> Option<String> {
         let most = self.most()?;
@@ -134,9 +134,9 @@ impl Choice {
         let more = if others.clone().count() > MAX_OTHERS { ", ..." } else { "" };
         let first = others.clone().next()?.fields.first()?;
         let place = self.source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let opened = format!("; open as {place}{}{first}", self.mark);
+        let opened = format!(" (open as {place}{}{first})", self.mark);
         let opened = if opened.len() <= MAX_OPENED { opened } else { String::new() };
-        Some(format!("{}{more}{opened}", listed.join(", ")))
+        Some(format!("Also there{opened}: {}{more}", listed.join(", ")))
     }
 
     /// As a source's user calls what holds them.
@@ -296,17 +296,17 @@ mod tests {
     fn what_there_is_besides_is_told_with_what_opens_it() {
         assert_eq!(
             of(&FIELDS).held_by("/data/run.nc".to_owned()).others().unwrap(),
-            "PS, TS (4 x 5), W (4 x 5 x 7); open as run.nc:/PS"
+            "Also there (open as run.nc:/PS): PS, TS (4 x 5), W (4 x 5 x 7)"
         );
         let steps = |steps, name: &str| Candidate::of([4, 5, 6], Some(steps), name.to_owned());
         let choice = Choice::of("/", vec![steps(1, "mask"), steps(3, "T"), steps(3, "U")]);
         assert_eq!(
             choice.held_by("runs/a.zarr/".to_owned()).others().unwrap(),
-            "mask (4 x 5 x 6, 1 step); open as a.zarr/mask"
+            "Also there (open as a.zarr/mask): mask (4 x 5 x 6, 1 step)"
         );
         let many = (1..20).map(|edge| Candidate::of([edge, 5, 6], None, format!("{}{edge}", "name".repeat(50))));
         let told = Choice::of("/", many.collect()).others().unwrap();
-        assert!(told.len() < 400 && told.ends_with("(3 x 5 x 6), ..."), "{told}");
+        assert!(told.len() < 400 && told.starts_with("Also there: n") && told.ends_with("(3 x 5 x 6), ..."), "{told}");
     }
 
     #[test]

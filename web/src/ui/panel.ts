@@ -121,7 +121,7 @@ export class Panel {
     );
     this.#field.replaceChildren(...options);
     this.#others.hidden = source.others === null;
-    setText(this.#others, source.others === null ? "" : `Also there, of other shapes: ${source.others}`);
+    setText(this.#others, source.others ?? "");
     // A long one is cut.
     this.#others.title = this.#others.textContent ?? "";
   }

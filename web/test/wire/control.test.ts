@@ -59,7 +59,7 @@ test("what a source has besides is told where there is something", () => {
     return message?.kind === "welcome" && message.source.others;
   };
   expect(others({})).toBeNull();
-  expect(others({ others: "PS (4 x 5); open as run.nc:/PS" })).toBe("PS (4 x 5); open as run.nc:/PS");
+  expect(others({ others: "Also there: PS (4 x 5)" })).toBe("Also there: PS (4 x 5)");
   expect(others({ others: "P\u202eS\n" })).toBe("PS\ufffd");
   expect(() => others({ others: 3 })).toThrow(WireError);
 });

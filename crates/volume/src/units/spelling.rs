@@ -167,16 +167,16 @@ fn exponent(text: &mut Peekable<Chars<'_>>) -> Option<f64> {
 /// The one name of a unit that has several; `None` of what stands for the number one.
 fn named(name: &str) -> Option<String> {
     let name = name.replace(['\u{b5}', '\u{3bc}'], "u");
-    if let Some(power) = power_of_metre(&name) {
-        return Some(match power {
-            0 => "m",
-            3 => "km",
-            -2 => "cm",
-            -3 => "mm",
-            -6 => "um",
-            _ => "nm",
-        })
-        .map(str::to_owned);
+    let length = power_of_metre(&name).map(|power| match power {
+        0 => "m",
+        3 => "km",
+        -2 => "cm",
+        -3 => "mm",
+        -6 => "um",
+        _ => "nm",
+    });
+    if let Some(length) = length {
+        return Some(length.to_owned());
     }
     let known = match name.to_ascii_lowercase().as_str() {
         "kelvin" | "kelvins" | "degk" | "deg_k" | "degree_kelvin" | "degrees_kelvin" => "K",

@@ -89,14 +89,15 @@ impl<'a> Search<'a> {
     /// Takes an iteration for the first step, if it has fields.
     fn begin(&mut self, iteration: Iteration, moment: &Moment, wanted: &str, mark: &str) -> Result<(), String> {
         let mut refused = LeftOut::default();
-        let first = match &moment.meshes {
+        let meshes = moment.meshes();
+        let first = match &meshes {
             Some(meshes) => components(meshes, wanted, &mut refused)?,
             None => Vec::new(),
         };
         self.tried += 1 + refused.count();
         if first.is_empty() {
             self.left_out.add(format!("iteration {} (no such mesh is in it)", iteration.number));
-            if let Some(meshes) = moment.meshes.as_ref().filter(|_| self.other_meshes.is_empty()) {
+            if let Some(meshes) = meshes.as_ref().filter(|_| self.other_meshes.is_empty()) {
                 self.other_meshes = names(meshes, "").unwrap_or_default();
             }
         } else {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::left_out::LeftOut;
-use super::mesh::{Component, component};
+use super::mesh::{Component, Meshes};
 use super::series::{Iteration, Moment};
 use crate::axes::{Axes, is_same};
 use crate::choice::{Candidate, Choice, Refusal};
@@ -50,11 +50,12 @@ impl Survey {
 
     /// Whether all fields lie where they did in the first iteration.
     fn check(&mut self, moment: &Moment) -> Result<bool, String> {
-        let meshes = moment.meshes.as_ref().ok_or("it has no meshes")?;
+        let group = moment.meshes().ok_or("it has no meshes")?;
+        let mut meshes = Meshes::of(&group);
         let mut is_there = true;
         for first in &self.first {
             self.looked_at += 1;
-            let now = component(meshes, &first.name).map_err(|problem| format!("{}: {problem}", cut(&first.name)))?;
+            let now = meshes.component(&first.name).map_err(|problem| format!("{}: {problem}", cut(&first.name)))?;
             if now.shape != first.shape {
                 return Err(format!("{} has another shape", cut(&first.name)));
             }
