@@ -162,10 +162,26 @@ def write_sizes():
     made.close()
 
 
+def write_refined():
+    """As WarpX writes a refined run: meshes of the whole, and as many of the patch, an eighth of it, that has another size at each iteration."""
+    for name, axes in (("refined.h5", 3), ("refined_plane.h5", 2)):
+        made = series(name)
+        for number in (0, 10, 20):
+            one = iteration(made, number, 0.5 * number)
+            for level, shape, spacing in (("", (4, 5, 6), 1.0), ("_lvl1", (8 + number // 10, 9, 10), 0.25)):
+                shape = shape[:axes]
+                where = dict(labels="zyx"[-axes:], spacing=(spacing,) * axes, offset=(0.0,) * axes, unit=1.0)
+                for components, mesh_of in (("xyz", mesh(one, f"E{level}", VOLT_PER_METRE, **where)), ((io.Mesh_Record_Component.SCALAR,), mesh(one, f"rho{level}", CHARGE_DENSITY, **where))):
+                    for seed, component in enumerate(components):
+                        store(mesh_of[component], values(seed + number, shape), (0.5,) * axes)
+            one.close()
+        made.close()
+
+
 if __name__ == "__main__":
     shutil.rmtree(HERE, ignore_errors=True)
     HERE.mkdir()
-    for write in (write_groups, write_orders, write_planes, write_files, write_uneven, write_variable, write_sizes):
+    for write in (write_groups, write_orders, write_planes, write_files, write_uneven, write_variable, write_sizes, write_refined):
         write()
     for path in sorted(HERE.iterdir()):
         with h5py.File(path) as file:

@@ -1,5 +1,6 @@
 /** What hands do on the page: every key, drag and touch; controls that are reached and named. */
 import assert from "node:assert/strict";
+import { cpSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { difference, hasPicture, keep, keepWords, openPage, picture, settled, touching, until } from "./browser.mjs";
@@ -359,6 +360,43 @@ describe("controls", () => {
     });
     assert.deepEqual(broken, []);
     await page.close();
+  });
+
+  test("what a source has besides is told below its fields", async (t) => {
+    const of = (unit) => ({ unit, valueAt: (x) => x });
+    const folder = writeZarr(join(here.folder, "shapes.zarr"), 24, { u: of("m/s"), v: of("m s-1") });
+    const names = Array.from({ length: 12 }, (_, i) => `a long name of a coarse field ${i}`);
+    const coarse = writeZarr(
+      join(here.folder, "coarse.zarr"),
+      8,
+      Object.fromEntries(names.map((name) => [name, of("K")])),
+    );
+    renameSync(join(coarse, names[0]), join(folder, "T"));
+    const server = await startServer(folder);
+    t.after(() => server.kill());
+    const page = await openPage(here.browser, server.url);
+    await hasPicture(page);
+    const others = page.locator("#others");
+    assert.equal(await others.textContent(), "Also there (open as shapes.zarr/T): T (8 x 8 x 8)");
+    assert.equal(await page.locator("#field").getAttribute("aria-describedby"), "others");
+    await keep(page, "others");
+    // Several, and no room for all of what is told of them.
+    for (const name of names.slice(1, 6)) renameSync(join(coarse, name), join(folder, name));
+    for (const name of ["w", "x", "y", "z"]) cpSync(join(folder, "u"), join(folder, name), { recursive: true });
+    const other = await startServer(folder);
+    t.after(() => other.kill());
+    const narrow = await openPage(here.browser, other.url, { width: 720 });
+    await hasPicture(narrow);
+    const told = await narrow
+      .locator("#others")
+      .evaluate((p) => [p.title === p.textContent, p.scrollWidth <= p.clientWidth, p.clientHeight]);
+    assert.deepEqual(told.slice(0, 2), [true, true]);
+    assert.ok(told[2] > 10 && told[2] < 60, `${told[2]} pixels high`);
+    await keep(narrow, "others-many");
+    // One that is all shown has nothing besides.
+    const all = await here.open();
+    await hasPicture(all);
+    assert.equal(await all.locator("#others").isVisible(), false);
   });
 
   test("until another field comes, the legend and the name of a saved picture are those of the one that is shown", async (t) => {

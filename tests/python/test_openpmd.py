@@ -147,7 +147,6 @@ def test_iterations_without_a_mesh_or_with_another_shape_are_told_and_left_out()
     ("groups.h5:/data/1", ["no iteration 1 ", "there are 0, 200, 1000"]),
     ("groups.h5:/E/xx", ["no mesh 'E/xx'", "did you mean 'E/x'?"]),
     ("groups.h5:/data/0/particles/electrons/position/x", ["1 axis"]),
-    ("sizes.h5", ["its 2 fields differ in shape", "sizes.h5:/coarse"]),
 ])  # fmt: skip
 def test_what_cannot_be_read_is_named(source: str, said: list[str], tmp_path: Path) -> None:
     refused = run("render", FILES / source, "--out", tmp_path / "out.png", check=False)

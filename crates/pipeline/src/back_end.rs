@@ -38,6 +38,8 @@ pub struct BackEnd {
     handle: Option<FlowHandle>,
     /// Where that is not the finest level there is.
     coarser: Option<ShownCoarser>,
+    /// What the source has besides that is not shown.
+    others: Option<String>,
     pool: ThreadPool,
     predictions: Predictions,
     groups: usize,
@@ -85,7 +87,7 @@ impl BackEnd {
 
     /// Splits what is opened by `split`, and starts the threads.
     pub(crate) fn start(opened: Opened, split: Split, config: &BackEndConfig) -> Result<Arc<Self>, PipelineError> {
-        let Opened { source, handle, coarser } = opened;
+        let Opened { source, handle, coarser, others } = opened;
         let mut store = split(source, config.pes, config.crew.clone())?;
         let groups = store.decomposition().boxes().len().min(MOST_GROUPS);
         let pool = rendering_threads(config.threads)?;
@@ -96,6 +98,7 @@ impl BackEnd {
             store,
             handle,
             coarser,
+            others,
             pool,
             predictions: Predictions::default(),
             groups,
@@ -240,6 +243,7 @@ impl BackEnd {
                 grid: info.grid().into(),
                 along: told_along(info.grid(), &info.along),
                 fields,
+                others: self.others.clone(),
             },
             steps: self.steps().into(),
         }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use visapult_volume::{Centering, Grid};
+use visapult_volume::{Centering, Grid, units};
 
-use crate::coordinates::{self, Along, Found, Placed, symbol};
+use crate::coordinates::{self, Along, Found, Placed};
 
 /// Part of a spacing by which grids may differ that are the same.
 const ROUNDING: f64 = 1e-4;
@@ -60,7 +60,7 @@ impl Axes {
     /// Leaves out the coordinates of `trial` where the grid, as it has become since, has the samples elsewhere.
     pub(crate) fn settle(&mut self, trial: &Trial) {
         let there = Grid { centering: self.grid.centering, unit: self.grid.unit.clone(), ..trial.grid.clone() };
-        let is_in_unit = symbol(&trial.grid.unit) == symbol(&self.grid.unit);
+        let is_in_unit = units::is_same(&trial.grid.unit, &self.grid.unit);
         if !is_in_unit || !(trial.is_more_than_grid || is_same(&there, &self.grid)) {
             self.along = Default::default();
         }
@@ -149,7 +149,7 @@ pub(crate) fn remarked(format: String, remarks: &[String]) -> String {
 
 /// Whether samples of two grids of one size lie in the same places.
 pub(crate) fn is_same(one: &Grid, other: &Grid) -> bool {
-    one.unit == other.unit
+    units::is_same(&one.unit, &other.unit)
         && one.centering == other.centering
         // Planes at different heights are shown together.
         && (0..3).filter(|axis| one.size[*axis] > 1).all(|axis| {
@@ -166,7 +166,7 @@ fn lies_as(one: &Along, other: &Along) -> bool {
         [first, .., last] => (last - first) / (one.values.len() - 1) as f64,
         _ => 0.0,
     };
-    symbol(&one.unit) == symbol(&other.unit)
+    units::is_same(&one.unit, &other.unit)
         && one.values.len() == other.values.len()
         && (Arc::ptr_eq(&one.values, &other.values) || values().all(|(one, other)| is_near(*one, *other, spacing)))
 }

@@ -1,7 +1,6 @@
 //! Coordinates of samples along the axes: which axis they are of, by their names and what files say of them.
 
 pub(crate) use visapult_volume::coordinates::{Along, Coordinates, Found, Placed, are_downwards, cut, place};
-pub(crate) use visapult_volume::units::symbol;
 use visapult_volume::units::{is_east, is_north, is_pressure};
 
 use crate::roles::Role;

@@ -93,11 +93,7 @@ pub fn open(url: &str) -> Result<Box<dyn Source>, SourceError> {
     }
     let url = url.strip_prefix("file://").unwrap_or(url);
     let (file, asked) = options::split(url)?;
-    asked.into_iter().try_fold(open_path(file)?, |source, asked| match asked {
-        Asked::Part(samples) => part::part_of(source, samples),
-        Asked::Even => even::evenly_spaced(source),
-        Asked::Level(level) => at_level(source, level),
-    })
+    as_asked(open_path(file)?, asked)
 }
 
 /// A source, and what its fields were chosen from, if they were.
@@ -108,15 +104,35 @@ pub type Chosen = (Box<dyn Source>, Option<Box<Choice>>);
 /// # Errors
 /// [`SourceError`] says what could not be opened, where in it, and what to do.
 pub fn open_most(url: &str) -> Result<Chosen, SourceError> {
-    let choice = match open(url) {
-        Err(SourceError::Choice(choice)) => choice,
-        opened => return opened.map(|source| (source, None)),
-    };
-    let named = choice.together().map(|named| named + options::as_written(url));
-    match named.map(|named| open(&named)) {
-        Some(Ok(source)) => Ok((source, Some(choice))),
-        _ => Err(SourceError::Choice(choice)),
+    if url.starts_with("demo:") {
+        return Ok((open(url)?, None));
     }
+    let (file, asked) = options::split(url.strip_prefix("file://").unwrap_or(url))?;
+    let (source, choice) = match open_path(file) {
+        Err(SourceError::Choice(choice)) => match open_together(file, &choice) {
+            Some(Ok(source)) => (source, Some(choice)),
+            _ => return Err(SourceError::Choice(choice)),
+        },
+        opened => (opened?, None),
+    };
+    Ok((as_asked(source, asked)?, choice))
+}
+
+/// What most of the fields are that `file` gives to choose from.
+fn open_together(file: &str, choice: &Choice) -> Option<Result<Box<dyn Source>, SourceError>> {
+    let fields = choice.together()?;
+    Some(match ObjectUrl::parse(file) {
+        Some(Ok(url)) => zarr::Zarr::open_objects(&url, Some(fields)).map(|opened| Box::new(opened) as Box<dyn Source>),
+        _ => open_path(&choice.url_of(&fields.join(","))),
+    })
+}
+
+fn as_asked(source: Box<dyn Source>, asked: Vec<Asked>) -> Result<Box<dyn Source>, SourceError> {
+    asked.into_iter().try_fold(source, |source, asked| match asked {
+        Asked::Part(samples) => part::part_of(source, samples),
+        Asked::Even => even::evenly_spaced(source),
+        Asked::Level(level) => at_level(source, level),
+    })
 }
 
 /// `source` with what is made of its fields behind them: the magnitude of each vector, and then the common logarithm of each field and magnitude.
@@ -146,8 +162,8 @@ pub fn open_objects(url: &ObjectUrl, inside: Option<&str>) -> Result<Box<dyn Sou
         return Err(SourceError::format(url, problem));
     }
     let opened = match inside {
-        Some(inside) => zarr::Zarr::open_objects(&url.below(inside)),
-        None => zarr::Zarr::open_objects(url),
+        Some(inside) => zarr::Zarr::open_objects(&url.below(inside), None),
+        None => zarr::Zarr::open_objects(url, None),
     };
     Ok(Box::new(opened?))
 }
@@ -191,7 +207,10 @@ fn open_place(place: &Place, inside: Option<&str>) -> Result<Box<dyn Source>, So
         nifti::open(place)
     } else if ends(&[".json"]) {
         Ok(Box::new(raw::open(place)?))
-    } else if place.is_dir() || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr")) {
+    } else if place.is_dir()
+        || path.iter().any(|part| part.to_string_lossy().ends_with(".zarr"))
+        || zarr::names_several(place)
+    {
         Ok(Box::new(zarr::Zarr::open(place)?))
     } else {
         Err(unread(&url(), place, inside))

@@ -1,7 +1,9 @@
-//! The name that was probably meant by one that is not there.
+//! The name that was probably meant by one that is not there, and those that are.
 
 /// Signs of a name that is compared.
 const MOST_SIGNS: usize = 80;
+/// Names listed in a message.
+const MAX_LISTED: usize = 8;
 
 /// Which of `names` is nearly `wanted`, or ends in it as a path: one that differs in no more than a third of its signs.
 #[must_use]
@@ -21,6 +23,25 @@ fn apart(one: &str, other: &str) -> Option<usize> {
         return None;
     }
     Some(strsim::osa_distance(one, other)).filter(|apart| *apart <= most)
+}
+
+/// What there is instead of a field that is not: one nearly called so, or some of them.
+pub(crate) fn instead<T: AsRef<str>>(wanted: &str, names: &[T]) -> String {
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    if let Some(near) = nearest(wanted, names.iter().copied()) {
+        return format!("; did you mean '{near}'?");
+    }
+    match names.as_slice() {
+        [] => "; it holds no field".to_owned(),
+        _ if names.len() > MAX_LISTED => {
+            format!(
+                "; there are {}, ... (visapult info FILE lists all {})",
+                names[..MAX_LISTED].join(", "),
+                names.len()
+            )
+        }
+        _ => format!("; there are {}", names.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -64,12 +64,6 @@ pub fn names_level(url: &str) -> bool {
     query_of(url).is_some_and(|(_, query)| pairs(query).any(|(key, _)| key == LEVEL))
 }
 
-/// The options of a URL as they stand in it, with their `?`.
-pub(crate) fn as_written(url: &str) -> &str {
-    let known = query_of(url).filter(|(_, query)| pairs(query).any(|(key, _)| is_known(key)));
-    known.map_or("", |(source, _)| &url[source.len()..])
-}
-
 /// The name of a source with one option more.
 pub(crate) fn with_option(name: &str, option: &str) -> String {
     let has_some = query_of(name).is_some_and(|(_, query)| pairs(query).any(|(key, _)| is_known(key)));
@@ -133,7 +127,6 @@ mod tests {
     #[test]
     fn a_name_gets_options_one_behind_another() {
         let even = with_option("run.nc", "spacing=even");
-        assert_eq!([as_written(&even), as_written("run.nc")], ["?spacing=even", ""]);
         assert_eq!(with_option(&even, "level=2"), "run.nc?spacing=even&level=2");
         assert_eq!(with_option("what?.nc", "level=2"), "what?.nc?level=2");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use visapult_volume::FieldInfo;
+use visapult_volume::{FieldInfo, units};
 
 /// A vector of which a source has the components as fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,37 +21,46 @@ struct Stem {
     letters: [char; 3],
 }
 
+/// How vectors of three numbered components are called, in small letters: of bare numbers, others are as likely members of a family.
+const NUMBERED: &str =
+    "a acc b bcc bx current displacement e ex fc flux force fr j jx m mom momentum mx u ux v vel velocity vx";
+/// What has a value along each axis without being a vector, in small letters: coefficients and stresses.
+const ALONG_AXES: &str =
+    "cond conductivity diff diffusivity k kappa perm permeability porosity sigma strain stress viscosity";
 /// What stands between a name and the letter of a component.
 const SEPARATORS: [char; 4] = ['_', '-', ' ', '.'];
 /// Letters by which components are told apart.
 const LETTERS: [[char; 3]; 4] = [['x', 'y', 'z'], ['X', 'Y', 'Z'], ['u', 'v', 'w'], ['U', 'V', 'W']];
+/// Numbers by which they are, where there is no other beside them.
+const NUMBERS: [char; 3] = ['1', '2', '3'];
 
 /// The vectors among `fields`: two or three of one unit whose names differ in a letter alone, x, y, z behind a name (`Bx`, `velocity_x`, `E/x`) or before one (`x_velocity`), or u, v, w
-/// by themselves or with what winds and currents have beside them (`u10`, `ua`, `uo`, `water_u`). One whose magnitude is a field already is none, nor one of which z has another unit.
+/// by themselves or with what winds and currents have beside them (`u10`, `ua`, `uo`, `water_u`); and three whose names differ in the numbers 1, 2, 3 alone, if vectors are called so (`vel1`,
+/// `Bcc1`). One whose magnitude is a field already is none, nor one of which z has another unit, nor coefficients along each axis (`kx` that are no wave numbers).
 pub fn vectors_of(fields: &[FieldInfo]) -> Vec<Vector> {
     let mut found: BTreeMap<Stem, [Option<usize>; 3]> = BTreeMap::new();
+    let mut names = BTreeSet::new();
     for (number, field) in fields.iter().enumerate() {
+        names.insert(field.name.as_str());
         for (stem, component) in stems_of(&field.name) {
             found.entry(stem).or_default()[component].get_or_insert(number);
         }
     }
-    let vector = |(stem, [one, other, third]): (&Stem, &[Option<usize>; 3])| {
-        let (one, other) = (one.as_ref()?, other.as_ref()?);
-        let alike = |number: &&usize| fields[**number].unit == fields[*one].unit;
-        // What rises beside a wind is often told by pressure.
-        if !stem.is_wind() && third.as_ref().is_some_and(|third| !alike(&third)) {
-            return None;
-        }
-        let third = third.as_ref().filter(alike);
-        if third.is_none() && !stem.tells_two() {
-            return None;
-        }
-        let components: Vec<usize> = [Some(one), Some(other), third].into_iter().flatten().copied().collect();
+    let vector = |(stem, components): (&Stem, &[Option<usize>; 3])| {
+        let components = stem.components(*components, fields)?;
         let magnitude = stem.magnitude(components.len());
-        let is_new = fields.iter().all(|field| field.name != magnitude);
-        (alike(&other) && is_new).then_some(Vector { magnitude, components })
+        let is_family = stem.is_numbered() && [0, 4].iter().any(|n| names.contains(stem.with(n).as_str()));
+        (!is_family && !names.contains(magnitude.as_str())).then_some(Vector { magnitude, components })
     };
-    let mut vectors: Vec<Vector> = found.iter().filter_map(vector).collect();
+    let (mut vectors, mut numbered) = (Vec::new(), Vec::new());
+    for stem in &found {
+        let kind = if stem.0.is_numbered() { &mut numbered } else { &mut vectors };
+        kind.extend(vector(stem));
+    }
+    // Where u1 and v1 are of a wind, u1, u2 and u3 are of one component of it.
+    let is_taken = |component: &usize| vectors.iter().any(|vector: &Vector| vector.components.contains(component));
+    numbered.retain(|vector| !vector.components.iter().any(is_taken));
+    vectors.append(&mut numbered);
     vectors.sort_by(|a, b| a.components.cmp(&b.components));
     let mut named = BTreeSet::new();
     vectors.retain(|vector| named.insert(vector.magnitude.clone()));
@@ -62,6 +71,12 @@ pub fn vectors_of(fields: &[FieldInfo]) -> Vec<Vector> {
 fn stems_of(name: &str) -> Vec<(Stem, usize)> {
     let (folder, last) = name.rsplit_once('/').map_or(("", name), |(folder, last)| (&name[..=folder.len()], last));
     let mut stems = Vec::new();
+    for (component, number) in NUMBERS.into_iter().enumerate() {
+        let before = last.strip_suffix(number).filter(|before| is_one_of(NUMBERED, before));
+        stems.extend(before.map(|before| {
+            (Stem { before: format!("{folder}{before}"), behind: String::new(), letters: NUMBERS }, component)
+        }));
+    }
     for letters in LETTERS {
         for (component, letter) in letters.into_iter().enumerate() {
             let stem = |before: &str, behind: &str| {
@@ -83,6 +98,12 @@ fn stems_of(name: &str) -> Vec<(Stem, usize)> {
         }
     }
     stems
+}
+
+/// Whether it is one of these names, but for what parts it from a component.
+fn is_one_of(names: &str, before: &str) -> bool {
+    let before = before.trim_end_matches(SEPARATORS);
+    names.split(' ').any(|name| name.eq_ignore_ascii_case(before))
 }
 
 /// What stands behind u and v of winds and currents: a height in metres, or what data centres write there.
@@ -108,10 +129,46 @@ impl Stem {
         self.letters[0].eq_ignore_ascii_case(&'u')
     }
 
+    fn is_numbered(&self) -> bool {
+        self.letters == NUMBERS
+    }
+
+    /// The fields that are the components, two or three of these, if they are those of a vector.
+    fn components(&self, [one, other, third]: [Option<usize>; 3], fields: &[FieldInfo]) -> Option<Vec<usize>> {
+        let (one, other) = (one?, other?);
+        let unit = &fields[one].unit;
+        let alike = |number: &usize| units::is_same(&fields[*number].unit, unit);
+        // What rises beside a wind is often told by pressure.
+        if !alike(&other) || (!self.is_wind() && third.is_some_and(|third| !alike(&third))) {
+            return None;
+        }
+        let third = third.filter(alike);
+        if (third.is_none() && !self.tells_two()) || (self.is_along_axes() && !units::is_inverse_length(unit)) {
+            return None;
+        }
+        Some([Some(one), Some(other), third].into_iter().flatten().collect())
+    }
+
     /// Whether two components are no coincidence of names: not of `mix` and `miy`.
     fn tells_two(&self) -> bool {
-        let last = self.before.rsplit('/').next().unwrap_or_default();
-        self.is_wind() || last.len() <= 1 || last.ends_with(SEPARATORS) || !self.behind.is_empty()
+        let last = self.last();
+        !self.is_numbered()
+            && (self.is_wind() || last.len() <= 1 || last.ends_with(SEPARATORS) || !self.behind.is_empty())
+    }
+
+    /// Whether it is called as what has a value along each axis and is no vector, if it is no wave number.
+    fn is_along_axes(&self) -> bool {
+        let named = if self.behind.is_empty() { self.last() } else { self.behind.trim_start_matches(SEPARATORS) };
+        !self.is_wind() && is_one_of(ALONG_AXES, named)
+    }
+
+    fn last(&self) -> &str {
+        self.before.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The name with such a number in place of a component's.
+    fn with(&self, number: &i32) -> String {
+        format!("{}{number}{}", self.before, self.behind)
     }
 
     fn magnitude(&self, components: usize) -> String {
@@ -175,6 +232,57 @@ mod tests {
         for units in [["T", "nT", "T"], ["T", "T", ""], ["T", "T", "nT"]] {
             assert_eq!(vectors(&[("Bx", units[0]), ("By", units[1]), ("Bz", units[2])]), [], "{units:?}");
         }
+    }
+
+    #[test]
+    fn units_that_are_written_otherwise_are_the_same() {
+        assert_eq!(vectors(&[("u", "m/s"), ("v", "m s-1"), ("w", "m.s^-1")]), one("|u, v, w|", &[0, 1, 2]));
+        assert_eq!(vectors(&[("Bx", "T"), ("By", "tesla")]), one("|B|", &[0, 1]));
+    }
+
+    #[test]
+    fn three_numbers_tell_components_where_vectors_are_called_so() {
+        assert_eq!(of(&["rho", "Bcc1", "Bcc2", "Bcc3"]), one("|Bcc|", &[1, 2, 3]));
+        assert_eq!(of(&["prim/vel1", "prim/vel2", "prim/vel3"]), one("|prim/vel|", &[0, 1, 2]));
+        assert_eq!(of(&["v3", "v2", "v1"]), one("|v|", &[2, 1, 0]));
+        assert_eq!(of(&["vx1", "vx2", "vx3"]), one("|vx|", &[0, 1, 2]));
+        assert_eq!(of(&["mom_1", "mom_2", "mom_3"]), one("|mom|", &[0, 1, 2]));
+        assert_eq!(vectors(&[("v1", "m/s"), ("v2", "m s-1"), ("v3", "m/s")]), one("|v|", &[0, 1, 2]));
+        assert_eq!(vectors(&[("v1", "m/s"), ("v2", "m/s"), ("v3", "Pa")]), []);
+        for names in [
+            &["v1", "v2"][..],
+            &["v1", "v2", "v3", "v4"],
+            &["v0", "v1", "v2", "v3"],
+            &["v1", "v2", "V3"],
+            &["tracer1", "tracer2", "tracer3"],
+            &["T1", "T2", "T3"],
+            &["v11", "v12", "v13"],
+            &["1", "2", "3"],
+        ] {
+            assert_eq!(of(names), [], "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_wind_at_three_levels_is_a_wind() {
+        let winds = [one("|u1, v1|", &[0, 3]), one("|u2, v2|", &[1, 4]), one("|u3, v3|", &[2, 5])].concat();
+        assert_eq!(of(&["u1", "u2", "u3", "v1", "v2", "v3"]), winds);
+    }
+
+    #[test]
+    fn what_is_along_each_axis_is_a_vector_of_wave_numbers_alone() {
+        let all = |unit| vectors(&[("kx", unit), ("ky", unit), ("kz", unit)]);
+        for unit in ["1/m", "m-1", "rad/m"] {
+            assert_eq!(all(unit), one("|k|", &[0, 1, 2]), "{unit}");
+        }
+        for unit in ["", "m2/s", "m^2", "W/(m K)", "m/s"] {
+            assert_eq!(all(unit), [], "{unit}");
+        }
+        assert_eq!(of(&["perm_x", "perm_y", "perm_z"]), []);
+        assert_eq!(of(&["x_diffusivity", "y_diffusivity", "z_diffusivity"]), []);
+        // Those of a record are what the file says they are.
+        assert_eq!(of(&["sigma/x", "sigma/y"]), one("|sigma|", &[0, 1]));
+        assert_eq!(of(&["Jx", "Jy", "Jz"]), one("|J|", &[0, 1, 2]));
     }
 
     #[test]

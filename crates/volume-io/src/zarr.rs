@@ -7,6 +7,7 @@ mod filters;
 mod group;
 mod image;
 mod objects;
+mod several;
 mod store;
 mod write;
 
@@ -66,17 +67,22 @@ struct Content {
 }
 
 impl Zarr {
-    /// Opens the array or group in the folder `place`.
+    /// Opens the array or group in the folder `place`, or arrays of a group that it names with commas between them.
     pub(crate) fn open(place: &Place) -> Result<Self, SourceError> {
-        Self::of(&Store::folder(place))
+        let (store, named) = several::in_folder(place);
+        Self::of(&store, named.as_deref())
     }
 
-    /// Opens the array or group that `url` names.
-    pub(crate) fn open_objects(url: &ObjectUrl) -> Result<Self, SourceError> {
-        Self::of(&Store::objects(Objects::open(url)?))
+    /// Opens the array or group that `url` names; of a group those of its arrays that are `named` here or, with commas between them, there.
+    pub(crate) fn open_objects(url: &ObjectUrl, named: Option<&[String]>) -> Result<Self, SourceError> {
+        if named.is_some() {
+            return Self::of(&Store::objects(Objects::open(url)?), named);
+        }
+        let (store, named) = several::in_store(url)?;
+        Self::of(&store, named.as_deref())
     }
 
-    fn of(store: &Store) -> Result<Self, SourceError> {
+    fn of(store: &Store, named: Option<&[String]>) -> Result<Self, SourceError> {
         bounded::register();
         let shown = store.shown();
         let wrong = |problem: String| SourceError::format(shown.display(), problem);
@@ -88,7 +94,8 @@ impl Zarr {
         }
         store.ready(&["/"])?;
         let node = Node { store };
-        let mut content = node.content().map_err(|refusal| SourceError::refused(shown.display(), refusal))?;
+        let content = named.map_or_else(|| node.content(), |names| group::named(&node, names));
+        let mut content = content.map_err(|refusal| SourceError::refused(shown.display(), refusal))?;
         let reversed: Vec<_> = content.grids.iter_mut().map(Reversed::of).collect();
         let reversed = reversed.first().copied().filter(|first| reversed.iter().all(|one| one == first));
         let reversed =
@@ -116,6 +123,11 @@ impl Zarr {
         };
         Ok(Self { info, steps, fields: content.fields, reversed, folder: (!store.is_far()).then_some(shown) })
     }
+}
+
+/// Whether `place` names arrays of a group, with commas between them.
+pub(crate) fn names_several(place: &Place) -> bool {
+    several::listed_in(place).is_some()
 }
 
 impl Source for Zarr {
@@ -180,7 +192,7 @@ impl Node<'_> {
                 None if image::is_plate(&attributes) => {
                     Err("it is a plate of many images: name one, as in plate.zarr/A/1/0".into())
                 }
-                None => group::several(self),
+                None => group::all(self),
             },
         }
     }

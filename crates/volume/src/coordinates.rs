@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::units::{Conversion, is_pressure, symbol};
+use crate::units::{Conversion, is_pressure, is_same, symbol};
 use crate::{Box3, Grid};
 
 /// How far samples may lie from where a grid has them, in its spacings, and still be there.
@@ -94,7 +94,7 @@ impl Along {
         let Self::Told(told) = self else { return true };
         let (origin, spacing) = (grid.origin[axis], grid.spacing[axis]);
         let is_there = |(i, value): (usize, &f64)| (value - origin - i as f64 * spacing).abs() <= ROUNDING * spacing;
-        symbol(&told.unit) == symbol(&grid.unit) && told.values.iter().enumerate().all(is_there)
+        is_same(&told.unit, &grid.unit) && told.values.iter().enumerate().all(is_there)
     }
 
     /// Of the means of two samples each: between them. A last one without a second stays where it is.

@@ -1,4 +1,8 @@
-//! Units of coordinates: which are the same in other words, and which are powers of ten of another.
+//! Units: which are the same in other words, and which, of coordinates, are powers of ten of another.
+
+mod spelling;
+
+pub use spelling::{is_inverse_length, is_same};
 
 /// Makes values of one unit values of another: by a power of ten, which divides where it is negative, for those below 1 are not exact.
 #[derive(Clone, Copy)]
@@ -7,7 +11,7 @@ pub(crate) struct Conversion(i32);
 impl Conversion {
     /// `None` where units cannot be compared.
     pub(crate) fn of(unit: &str, to: &str) -> Option<Self> {
-        if symbol(unit) == symbol(to) {
+        if is_same(unit, to) {
             return Some(Self(0));
         }
         let ((one, power), (other, to_power)) = (length(unit)?, length(to)?);

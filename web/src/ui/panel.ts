@@ -70,7 +70,8 @@ export class Panel {
   readonly #title = el("h1", {}, "Visapult");
   readonly #subtitle = el("p", { class: "quiet", role: "status" });
   readonly #steering: SteeringSection;
-  readonly #field = el("select", { id: "field", "aria-label": "Field" });
+  readonly #field = el("select", { id: "field", "aria-label": "Field", "aria-describedby": "others" });
+  readonly #others = el("p", { id: "others", class: "quiet others", hidden: true });
   readonly #note = el("p", { class: "note", role: "status" });
   readonly #editor: TransferEditor;
   readonly #map = el("select", { id: "map" });
@@ -135,6 +136,10 @@ export class Panel {
       field.logarithmOf === null ? [el("option", { value: i }, withUnit(field))] : [],
     );
     this.#field.replaceChildren(...options);
+    this.#others.hidden = source.others === null;
+    setText(this.#others, source.others ?? "");
+    // A long one is cut.
+    this.#others.title = this.#others.textContent ?? "";
   }
 
   /** `isOpen`: the server is there to be asked. */
@@ -278,7 +283,7 @@ export class Panel {
     return [
       el("header", {}, this.#title, this.#subtitle),
       this.#steering.element,
-      section("Field", this.#field, this.#note),
+      section("Field", this.#field, this.#others, this.#note),
       el(
         "section",
         {},

@@ -45,6 +45,8 @@ export interface SourceInfo {
   readonly along: readonly [AlongAxis | null, AlongAxis | null, AlongAxis | null];
   /** Those that *Welcome* names, and their logarithms. */
   readonly fields: readonly FieldInfo[];
+  /** What it has besides, of other shapes, and how that is opened. */
+  readonly others: string | null;
 }
 
 export type TransferPoint = readonly [s: number, r: number, g: number, b: number, a: number];
@@ -182,6 +184,7 @@ function parseSource(json: Json): SourceInfo {
     grid: parseGrid(json.child("grid")),
     along: parseAlong(json.list("along")),
     fields: withLogarithms(named),
+    others: json.isNull("others") ? null : json.sentence("others"),
   };
 }
 

@@ -45,6 +45,7 @@ const source = (name: string, fields: string[]): SourceInfo => ({
   grid: { size: [4, 4, 4], spacing: [1, 1, 1], origin: [0, 0, 0], unit: "", centering: "point" },
   along: [null, null, null],
   fields: withLogarithms(fields.map((name) => ({ name, unit: "" }))),
+  others: null,
 });
 
 const ONE_STEP = { first: 0, last: 0 };

@@ -54,6 +54,17 @@ test("coordinates along an axis are read in their order, and those that turn bac
   expect(() => parseControl(control(1, { ...welcome, source: two }))).toThrow(/along 2 axes/);
 });
 
+test("what a source has besides is told where there is something", () => {
+  const others = (told: object) => {
+    const message = parseControl(control(1, { ...welcome, source: { ...welcome.source, ...told } }));
+    return message?.kind === "welcome" && message.source.others;
+  };
+  expect(others({})).toBeNull();
+  expect(others({ others: "Also there: PS (4 x 5)" })).toBe("Also there: PS (4 x 5)");
+  expect(others({ others: "P\u202eS\n" })).toBe("PS\ufffd");
+  expect(() => others({ others: 3 })).toThrow(WireError);
+});
+
 test("a welcome names as many fields as a file of chemistry has", () => {
   const fields = Array.from({ length: 5000 }, (_, i) => ({ name: `mass fraction of species ${i}`, unit: "kg/kg" }));
   const message = parseControl(control(1, { ...welcome, source: { ...welcome.source, fields } }));

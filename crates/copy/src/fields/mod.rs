@@ -200,12 +200,10 @@ fn open_source(place: &Place, shown: &str, part: &FieldPart) -> Result<(Box<dyn 
     {
         return whole.map(|source| (source, fields));
     }
-    match (&part.fields[..], whole) {
-        ([one], whole) => match open(Some(one.trim_matches('/'))) {
-            Ok(source) => Ok(all_of(source)),
-            Err(inside) => Err(whole.map_or(inside, |source| no_field(source.as_ref(), part))),
-        },
-        (_, whole) => Err(whole.map_or_else(|cause| cause, |source| no_field(source.as_ref(), part))),
+    let named: Vec<_> = part.fields.iter().map(|field| field.trim_matches('/')).collect();
+    match open(Some(&named.join(","))) {
+        Ok(source) => Ok(all_of(source)),
+        Err(inside) => Err(whole.map_or(inside, |source| no_field(source.as_ref(), part))),
     }
 }
 

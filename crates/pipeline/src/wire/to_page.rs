@@ -101,6 +101,9 @@ pub struct SourceShape {
     pub along: [Option<AlongAxis>; 3],
     /// Fields on that grid.
     pub fields: Vec<FieldName>,
+    /// What the source has besides, of other shapes, and how it is opened, as a line to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<String>,
 }
 
 /// A grid as a page needs it.

@@ -259,6 +259,7 @@ fn control_messages_to_the_page() {
             grid: GridShape::from(&grid),
             along: [None, None, Some(depth)],
             fields: vec![FieldName { name: "pressure".to_owned(), unit: "Pa".to_owned() }],
+            others: Some("Also there (open as run.nc:/PS): PS, TS (144 x 96)".to_owned()),
         },
         steps: Steps { first: 0, last: 12 },
     };

@@ -16,9 +16,9 @@ use hdf5_metno_sys::h5p::H5P_DEFAULT;
 
 use super::elsewhere::Files;
 use super::{attributes, order};
-use crate::choice::{Choice, Refusal};
+use crate::choice::{Candidate, Choice, Refusal};
 use crate::flat::Layout;
-use crate::near::nearest;
+use crate::near::instead;
 use crate::place::Place;
 use crate::refused::Refused;
 use crate::roles::Role;
@@ -30,8 +30,6 @@ const MAX_DEPTH: usize = 16;
 const MAX_OBJECTS: usize = 20_000;
 /// Bytes of what a link is to.
 const MAX_TARGET: usize = 4096;
-/// Names listed in a message.
-const MAX_LISTED: usize = 8;
 
 /// Steps and samples of a dataset.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,11 +111,6 @@ impl Shape {
     pub(super) fn has_steps(&self) -> bool {
         self.roles.contains(&Role::Step)
     }
-
-    /// Whether it has a value at each of so many steps: one that has no steps is the same at all.
-    fn is_of(&self, steps: u64) -> bool {
-        self.steps == steps || !self.has_steps()
-    }
 }
 
 /// How far links and datasets may lead: to what is in the file itself, or anywhere.
@@ -196,9 +189,9 @@ fn several(file: &File, wanted: &str, reach: &Reach) -> Result<Vec<Found>, Refus
         if one.is_empty() {
             return Err(format!("'{wanted}' names nothing beside a comma").into());
         }
-        found.extend(datasets(file, Some(one), reach)?);
+        found.extend(datasets(file, Some(one), reach).map_err(Refusal::of_named)?);
     }
-    of_one_shape(found)
+    of_one_shape(found).map_err(Refusal::of_named)
 }
 
 /// The shape of a dataset that is a field, or why it is none.
@@ -213,20 +206,16 @@ fn fields_of(group: &Group, path: &str, reach: &Reach) -> Result<Vec<Found>, Ref
     if found.is_empty() {
         return Err(format!("{}: name another file or group", refused.told("dataset of numbers")).into());
     }
-    of_one_shape(found).map_err(|refusal| match refusal {
-        Refusal::Choice(choice) => Refusal::Choice(choice.that_join()),
-        problem @ Refusal::Problem(_) => problem,
-    })
+    of_one_shape(found)
 }
 
 /// Datasets that can be shown together, each by the last part of its path if that tells them apart.
 fn of_one_shape(mut found: Vec<Found>) -> Result<Vec<Found>, Refusal> {
-    let Some(first) = found.first() else { return Ok(found) };
-    let steps = found.iter().map(|field| field.shape.steps).max().unwrap_or(first.shape.steps);
-    if found.iter().any(|other| other.shape.size != first.shape.size || !other.shape.is_of(steps)) {
-        let fields = found.into_iter().map(|field| (field.shape.size, field.shape.steps, field.path));
-        return Err(Refusal::Choice(Choice::of(":/", fields)));
-    }
+    let candidate = |field: &Found| {
+        let Shape { size, steps, .. } = field.shape;
+        Candidate::of(size, field.shape.has_steps().then_some(steps), field.path.clone())
+    };
+    Choice::unless_alike(":/", found.iter().map(candidate).collect())?;
     let names: Vec<String> = found.iter().map(|field| last_part(&field.path)).collect();
     let unique = (1..names.len()).all(|i| !names[..i].contains(&names[i]));
     for (field, name) in found.iter_mut().zip(names) {
@@ -362,25 +351,6 @@ pub(super) fn check_numeric(dataset: &Dataset) -> Result<(), String> {
 
 fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
-}
-
-/// What there is instead of a field that is not: one nearly called so, or some of them.
-pub(super) fn instead<T: AsRef<str>>(wanted: &str, names: &[T]) -> String {
-    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
-    if let Some(near) = nearest(wanted, names.iter().copied()) {
-        return format!("; did you mean '{near}'?");
-    }
-    match names.as_slice() {
-        [] => "; it holds no field".to_owned(),
-        _ if names.len() > MAX_LISTED => {
-            format!(
-                "; there are {}, ... (visapult info FILE lists all {})",
-                names[..MAX_LISTED].join(", "),
-                names.len()
-            )
-        }
-        _ => format!("; there are {}", names.join(", ")),
-    }
 }
 
 /// Whether a name in a group is a hard link: what others lead to may be in another file.

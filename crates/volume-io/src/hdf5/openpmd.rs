@@ -142,7 +142,7 @@ impl OpenPmd {
             SourceError::format(shown, format!("iteration {}: {problem}", iteration.number))
         };
         let moment = iteration.moment(&opened.file).map_err(wrong)?;
-        let meshes = moment.meshes.ok_or_else(|| wrong("it has no meshes: name another iteration".to_owned()))?;
+        let meshes = moment.meshes().ok_or_else(|| wrong("it has no meshes: name another iteration".to_owned()))?;
         let component = component(&meshes, &self.fields[field].name).map_err(wrong)?;
         if component.shape != self.fields[field].shape {
             let (now, first) = (component.shape.size, self.fields[field].shape.size);

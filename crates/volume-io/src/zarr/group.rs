@@ -1,4 +1,4 @@
-//! A single array, or a group of arrays of one shape: each a field, or one per channel.
+//! A single array, or arrays of a group that have one shape: each a field, or one per channel.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -11,8 +11,9 @@ use super::array::{Stored, axis_names, encoding_of_coordinates, is_coordinates, 
 use super::store::Store;
 use super::{Content, Field, Node, attributes};
 use crate::axes::{self, Axes};
-use crate::choice::{Choice, Refusal};
+use crate::choice::{Candidate, Choice, Refusal};
 use crate::coordinates::{self, Coordinates, Found, MOST_KEPT};
+use crate::near::instead;
 use crate::refused::Refused;
 use crate::roles::{Role, contradicted};
 use crate::shape;
@@ -33,8 +34,8 @@ pub(super) fn single(node: &Node<'_>) -> Result<Content, String> {
     content(scales, "Zarr array", vec![(shape::file_stem(&shown), Arc::new(stored))])
 }
 
-/// The arrays of the node's group.
-pub(super) fn several(node: &Node<'_>) -> Result<Content, Refusal> {
+/// The arrays of the node's group that are fields.
+pub(super) fn all(node: &Node<'_>) -> Result<Content, Refusal> {
     let names = node.store.members(MAX_ARRAYS)?;
     if node.store.is_far() {
         // Here one that cannot be read is no field; there it may be one another time.
@@ -55,16 +56,40 @@ pub(super) fn several(node: &Node<'_>) -> Result<Content, Refusal> {
             Err(_) => {}
         }
     }
-    let steps = arrays.iter().map(|(_, stored)| stored.steps()).max().unwrap_or(1);
-    // What has no steps is the same at all.
-    let is_of = |stored: &Stored| stored.steps() == steps || !stored.has_steps();
-    if arrays.windows(2).any(|pair| pair[0].1.size() != pair[1].1.size()) || !arrays.iter().all(|(_, a)| is_of(a)) {
-        let fields = arrays.into_iter().map(|(name, stored)| (stored.size(), stored.steps(), name));
-        return Err(Refusal::Choice(Choice::of("/", fields)));
-    }
     if arrays.is_empty() {
         return Err(format!("{}: name a group or array inside", refused.told("array of numbers")).into());
     }
+    of_one_shape(scales, arrays)
+}
+
+/// Those of such names.
+pub(super) fn named(node: &Node<'_>, names: &[String]) -> Result<Content, Refusal> {
+    node.store.ready(&names.iter().map(String::as_str).collect::<Vec<_>>()).map_err(|e| e.to_string())?;
+    let mut scales = Scales::around(Some(node.store));
+    let stored = |name: &String| {
+        let at = node.store.join(name);
+        if name.is_empty() {
+            return Err(format!("'{}' names nothing beside a comma", names.join(",")));
+        }
+        if !at.is_node().map_err(|e| e.to_string())? {
+            let there = node.store.members(MAX_ARRAYS).unwrap_or_default();
+            return Err(format!("there is no array '{name}' in it{}", instead(name, &there)));
+        }
+        if is_group(&at) {
+            return Err(format!("'{name}' in it is a group: several arrays are named, or one group"));
+        }
+        let stored = scales.stored(at.shown().display().to_string(), node.array(name)?);
+        Ok((name.clone(), Arc::new(stored.map_err(|problem| format!("array '{name}' is no field: {problem}"))?)))
+    };
+    let arrays = names.iter().map(stored).collect::<Result<Vec<_>, String>>()?;
+    of_one_shape(scales, arrays).map_err(Refusal::of_named)
+}
+
+fn of_one_shape(scales: Scales<'_>, arrays: Vec<(String, Arc<Stored>)>) -> Result<Content, Refusal> {
+    let candidate = |(name, stored): &(String, Arc<Stored>)| {
+        Candidate::of(stored.size(), stored.has_steps().then(|| stored.steps()), name.clone())
+    };
+    Choice::unless_alike("/", arrays.iter().map(candidate).collect())?;
     Ok(content(scales, "Zarr group", arrays)?)
 }
 

@@ -57,7 +57,26 @@ pub(super) enum Values {
     Constant(f64, ScalarType),
 }
 
+/// The meshes of an iteration. What the components of a record share is read once, where they are asked for one after the other.
+pub(super) struct Meshes<'a> {
+    group: &'a Group,
+    last: Option<Record>,
+}
+
+/// What is called so in a group of meshes: a component, or several.
+struct Record {
+    name: String,
+    object: Object,
+    /// Why it is not read, if its geometry is none that is.
+    geometry: Result<(), String>,
+    is_fortran: bool,
+    powers: Option<[f64; POWERS]>,
+    /// Where samples of arrays of such lengths are.
+    mesh: Option<(Vec<u64>, Mesh)>,
+}
+
 /// Where the samples of a mesh are.
+#[derive(Clone)]
 struct Mesh {
     roles: Vec<Role>,
     /// Whether what is told of axes is in the other order than those of the array.
@@ -81,9 +100,8 @@ impl Object {
 
     /// The group at a path of several names.
     pub(super) fn group_at(group: &Group, path: &str) -> Option<Group> {
-        path.split('/').filter(|part| !part.is_empty()).try_fold(group.clone(), |group, part| {
-            if let Self::Group(inner) = Self::below(&group, part)? { Some(inner) } else { None }
-        })
+        let inner = |group: Group, part: &str| group.group(part).ok().filter(|_| is_hard(&group, part));
+        path.split('/').filter(|part| !part.is_empty()).try_fold(group.clone(), inner)
     }
 
     /// Where a path in a group ends.
@@ -126,11 +144,13 @@ impl Component {
     }
 }
 
-/// The components of the meshes in a group of which the names are, or begin with, `wanted`; all, if that is empty. What else is there goes to `refused`.
+/// The components of the meshes in a group that are `wanted`: of which the names are, or begin with, that, or one of several with commas between them; all, if it is empty. What else is
+/// there goes to `refused`.
 pub(super) fn components(meshes: &Group, wanted: &str, refused: &mut LeftOut) -> Result<Vec<Component>, String> {
     let mut found = Vec::new();
-    for name in names(meshes, wanted)? {
-        match component(meshes, &name) {
+    let mut known = Meshes::of(meshes);
+    for name in names_of_all(meshes, wanted)? {
+        match known.component(&name) {
             Ok(component) => found.push(component),
             Err(problem) => refused.add(format!("{} ({problem})", cut(&name))),
         }
@@ -138,12 +158,32 @@ pub(super) fn components(meshes: &Group, wanted: &str, refused: &mut LeftOut) ->
     Ok(found)
 }
 
+/// The names of components that are wanted; none where one of several that are named with commas is not there.
+fn names_of_all(meshes: &Group, wanted: &str) -> Result<Vec<String>, String> {
+    let as_one = names(meshes, wanted)?;
+    if !as_one.is_empty() || !wanted.contains(',') {
+        return Ok(as_one);
+    }
+    let mut found: Vec<String> = Vec::new();
+    for part in wanted.split(',') {
+        let of_part = if part.is_empty() { Vec::new() } else { names(meshes, part)? };
+        if of_part.is_empty() {
+            return Ok(of_part);
+        }
+        // A component may be named beside its record.
+        found.extend(of_part.into_iter().filter(|name| !found.contains(name)).collect::<Vec<_>>());
+    }
+    Ok(found)
+}
+
+/// Whether a component is one, or one of a record, of such a name.
+pub(super) fn is_of(component: &str, name: &str) -> bool {
+    let rest = component.strip_prefix(name);
+    rest.is_some_and(|rest| !name.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+}
+
 /// The names of components that are, or begin with, `wanted`, by what there is.
 pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String> {
-    let is_wanted = |name: &str| {
-        let rest = name.strip_prefix(wanted);
-        wanted.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
     let record = wanted.split('/').next().unwrap_or_default();
     let mut found = Vec::new();
     for name in links(meshes)?.into_iter().filter(|name| record.is_empty() || name == record) {
@@ -159,7 +199,7 @@ pub(super) fn names(meshes: &Group, wanted: &str) -> Result<Vec<String>, String>
             ));
         }
     }
-    found.retain(|name| is_wanted(name));
+    found.retain(|name| wanted.is_empty() || is_of(name, wanted));
     Ok(found)
 }
 
@@ -180,36 +220,68 @@ fn links(group: &Group) -> Result<Vec<String>, String> {
 
 /// The component of such a name in a group of meshes, or why it is none.
 pub(super) fn component(meshes: &Group, name: &str) -> Result<Component, String> {
-    let below = |group: &Group, name: &str| Object::below(group, name).ok_or_else(|| missing(group, name));
-    let (record, part) = name.split_once('/').unwrap_or((name, ""));
-    let record = below(meshes, record)?;
-    let inner = match &record {
-        Object::Group(group) if !part.is_empty() => Some(below(group, part)?),
-        _ => None,
-    };
-    let object = inner.as_ref().unwrap_or(&record);
-    check_geometry(record.told())?;
-    let (dims, stored) = array(object)?;
-    let is_fortran = text(record.told(), "dataOrder").is_some_and(|order| order == "F");
-    // The shape of what is constant is told as the axes are.
-    let dims =
-        if is_fortran && matches!(stored, Values::Constant(..)) { dims.into_iter().rev().collect() } else { dims };
-    let mesh = Mesh::of(record.told(), &dims, is_fortran)?;
-    mesh.check_place()?;
-    let factor = attributes::number(object.told(), "unitSI").filter(|factor| factor.is_finite() && *factor != 0.0);
-    let powers = values(record.told(), "unitDimension").and_then(|powers| <[f64; POWERS]>::try_from(powers).ok());
-    // Without a factor nobody knows in which unit values are.
-    let unit = powers.filter(|_| factor.is_some()).map_or_else(String::new, |powers| units::named(&powers));
-    Ok(Component {
-        name: name.to_owned(),
-        unit,
-        position: mesh.position(object.told()),
-        factor: factor.unwrap_or(1.0),
-        values: stored,
-        shape: Shape::with(mesh.roles, &dims),
-        nodes: mesh.nodes,
-        remarks: mesh.remarks,
-    })
+    Meshes::of(meshes).component(name)
+}
+
+impl<'a> Meshes<'a> {
+    pub(super) const fn of(group: &'a Group) -> Self {
+        Self { group, last: None }
+    }
+
+    /// The component of such a name, or why it is none.
+    pub(super) fn component(&mut self, name: &str) -> Result<Component, String> {
+        let (record, part) = name.split_once('/').unwrap_or((name, ""));
+        let known = self.last.take().filter(|last| last.name == record);
+        let known = known.map_or_else(|| Record::open(self.group, record), Ok)?;
+        self.last.insert(known).component(name, part)
+    }
+}
+
+impl Record {
+    fn open(meshes: &Group, name: &str) -> Result<Self, String> {
+        let object = below(meshes, name)?;
+        let told = object.told();
+        Ok(Self {
+            name: name.to_owned(),
+            geometry: check_geometry(told),
+            is_fortran: text(told, "dataOrder").is_some_and(|order| order == "F"),
+            powers: values(told, "unitDimension").and_then(|powers| <[f64; POWERS]>::try_from(powers).ok()),
+            mesh: None,
+            object,
+        })
+    }
+
+    /// Its component `part`, the only one if that is empty; `name` is that of both.
+    fn component(&mut self, name: &str, part: &str) -> Result<Component, String> {
+        let inner = match &self.object {
+            Object::Group(group) if !part.is_empty() => Some(below(group, part)?),
+            _ => None,
+        };
+        self.geometry.clone()?;
+        let object = inner.as_ref().unwrap_or(&self.object);
+        let (dims, stored) = array(object)?;
+        // The shape of what is constant is told as the axes are.
+        let is_turned = self.is_fortran && matches!(stored, Values::Constant(..));
+        let dims = if is_turned { dims.into_iter().rev().collect() } else { dims };
+        let factor = attributes::number(object.told(), "unitSI").filter(|factor| factor.is_finite() && *factor != 0.0);
+        // Without a factor nobody knows in which unit values are.
+        let unit = self.powers.filter(|_| factor.is_some()).map_or_else(String::new, |powers| units::named(&powers));
+        let mesh = match self.mesh.take().filter(|(lengths, _)| *lengths == dims) {
+            Some((_, mesh)) => mesh,
+            None => Mesh::of(self.object.told(), &dims, self.is_fortran)?,
+        };
+        mesh.check_place()?;
+        let position = mesh.position(object.told());
+        let Mesh { roles, nodes, remarks, .. } = mesh.clone();
+        let shape = Shape::with(roles, &dims);
+        self.mesh = Some((dims, mesh));
+        let (name, factor) = (name.to_owned(), factor.unwrap_or(1.0));
+        Ok(Component { name, unit, position, factor, values: stored, shape, nodes, remarks })
+    }
+}
+
+fn below(group: &Group, name: &str) -> Result<Object, String> {
+    Object::below(group, name).ok_or_else(|| missing(group, name))
 }
 
 /// Why nothing of such a name is read of a group.

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use super::left_out::LeftOut;
-use super::mesh::{BEHIND_LINK, End, components, names};
+use super::mesh::{BEHIND_LINK, End, components, is_of, names};
 use super::series::{Base, Iteration, Moment, Series};
 use super::survey::{MOST_LOOKED_AT, Survey};
 use crate::SourceError;
+use crate::choice::Refusal;
 use crate::coordinates::cut;
-use crate::hdf5::find::instead;
+use crate::near::instead;
 use crate::place::Place;
 
 /// What has been found.
@@ -73,7 +74,11 @@ impl<'a> Search<'a> {
             let moment = iteration.moment_in(&all).map_err(wrong)?;
             match &mut self.survey {
                 Some(survey) => survey.add(iteration, &moment, &mut self.left_out),
-                None if self.tried < MOST_LOOKED_AT => self.begin(iteration, &moment, &name).map_err(wrong)?,
+                None if self.tried < MOST_LOOKED_AT => {
+                    let mark =
+                        wanted.map_or_else(|| ":/".to_owned(), |_| format!(":/{}/", moment.path.trim_matches('/')));
+                    self.begin(iteration, &moment, &name, &mark).map_err(wrong)?;
+                }
                 None => break,
             }
         }
@@ -82,20 +87,21 @@ impl<'a> Search<'a> {
     }
 
     /// Takes an iteration for the first step, if it has fields.
-    fn begin(&mut self, iteration: Iteration, moment: &Moment, wanted: &str) -> Result<(), String> {
+    fn begin(&mut self, iteration: Iteration, moment: &Moment, wanted: &str, mark: &str) -> Result<(), String> {
         let mut refused = LeftOut::default();
-        let first = match &moment.meshes {
+        let meshes = moment.meshes();
+        let first = match &meshes {
             Some(meshes) => components(meshes, wanted, &mut refused)?,
             None => Vec::new(),
         };
         self.tried += 1 + refused.count();
         if first.is_empty() {
             self.left_out.add(format!("iteration {} (no such mesh is in it)", iteration.number));
-            if let Some(meshes) = moment.meshes.as_ref().filter(|_| self.other_meshes.is_empty()) {
+            if let Some(meshes) = meshes.as_ref().filter(|_| self.other_meshes.is_empty()) {
                 self.other_meshes = names(meshes, "").unwrap_or_default();
             }
         } else {
-            self.survey = Some(Survey::begin(iteration, first, moment.time));
+            self.survey = Some(Survey::begin(iteration, first, moment.time, mark));
         }
         if self.refused.count() == 0 || self.survey.is_some() {
             self.refused = refused;
@@ -108,7 +114,9 @@ impl<'a> Search<'a> {
         let Some(mut survey) = self.survey.take() else {
             return self.problem().map_or(Ok(None), |problem| Err(wrong(problem)));
         };
-        survey.check_sizes().map_err(|choice| SourceError::refused(place.display(), choice))?;
+        let are_listed = self.inside.contains(',');
+        let refused = |refusal: Refusal| if are_listed { refusal.of_named() } else { refusal };
+        survey.check_sizes().map_err(|refusal| SourceError::refused(place.display(), refused(refusal)))?;
         survey.settle().map_err(wrong)?;
         let is_one_iteration = matches!(self.wanted, Some((Some(_), _)));
         let hint = self.series.hint(place).filter(|_| !is_one_iteration);
@@ -135,11 +143,21 @@ impl<'a> Search<'a> {
                 Some(format!("there is no iteration {number} with meshes in it{instead}"))
             }
             _ if matches!(end, End::Group) => None,
-            _ => {
-                let (inside, instead) = (cut(self.inside), instead(self.inside, &self.other_meshes));
-                Some(format!("there is no mesh '{inside}' in it{instead}"))
-            }
+            (_, name) => match self.missing_of(name) {
+                "" => Some(format!("'{}' names nothing beside a comma", cut(name))),
+                missing => {
+                    let instead = instead(missing, &self.other_meshes);
+                    Some(format!("there is no mesh '{}' in it{instead}", cut(missing)))
+                }
+            },
         }
+    }
+
+    /// Which of several names is that of no mesh; of one, all that was asked for.
+    fn missing_of<'b>(&'b self, name: &'b str) -> &'b str {
+        let is_missing = |part: &&str| !self.other_meshes.iter().any(|mesh| is_of(mesh, part));
+        let missing = || name.split(',').find(is_missing);
+        if name.contains(',') { missing().unwrap_or(name) } else { self.inside }
     }
 }
 

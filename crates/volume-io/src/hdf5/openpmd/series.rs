@@ -61,8 +61,9 @@ pub(super) struct Base {
 
 /// What is there at one time.
 pub(super) struct Moment {
-    /// The group of meshes and its path.
-    pub(super) meshes: Option<Group>,
+    own: Group,
+    base: Arc<Base>,
+    /// That of the group of meshes.
     pub(super) path: String,
     /// In seconds; NaN where that is not told.
     pub(super) time: f64,
@@ -239,11 +240,19 @@ impl Iteration {
         let own = Object::group_at(all, &self.name);
         let own = own.ok_or_else(|| format!("its group '/{path}' cannot be opened: copy it again"))?;
         let seconds = number(&own, "timeUnitSI").unwrap_or(1.0);
-        let of_meshes = meshes.as_ref().filter(|path| !path.is_empty());
         Ok(Moment {
             time: number(&own, "time").map_or(f64::NAN, |time| time * seconds),
-            meshes: of_meshes.and_then(|path| Object::group_at(&own, path)),
+            base: Arc::clone(&self.base),
+            own,
             path: format!("{path}/{}", meshes.as_deref().unwrap_or_default()),
         })
+    }
+}
+
+impl Moment {
+    /// The group of meshes, where there is one.
+    pub(super) fn meshes(&self) -> Option<Group> {
+        let path = self.base.meshes.as_ref().filter(|path| !path.is_empty())?;
+        Object::group_at(&self.own, path)
     }
 }

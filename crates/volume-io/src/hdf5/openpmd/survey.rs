@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::left_out::LeftOut;
-use super::mesh::{Component, component};
+use super::mesh::{Component, Meshes};
 use super::series::{Iteration, Moment};
 use crate::axes::{Axes, is_same};
-use crate::choice::{Choice, Refusal};
+use crate::choice::{Candidate, Choice, Refusal};
 use crate::coordinates::cut;
 
 /// Arrays that are looked at when a source is opened; those of later iterations are when they are read.
@@ -22,19 +22,22 @@ pub(super) struct Survey {
     looked_at: usize,
     /// The first iteration whose grid lies elsewhere.
     moved: Option<u64>,
+    /// What there is to choose from, where the fields have several sizes: others are then shown, in which iterations does not matter.
+    choice: Option<Choice>,
 }
 
 impl Survey {
-    /// With the first iteration and its fields, of which there is one at least.
-    pub(super) fn begin(iteration: Iteration, first: Vec<Component>, time: f64) -> Self {
+    /// With the first iteration and its fields, of which there is one at least. `mark` stands between the name of a field and that of what holds it.
+    pub(super) fn begin(iteration: Iteration, first: Vec<Component>, time: f64, mark: &str) -> Self {
         let axes = Axes::of_size(first[0].shape.size);
         let looked_at = first.len();
-        Self { iterations: vec![iteration], first, axes, times: vec![time], looked_at, moved: None }
+        let choice = Choice::unless_alike(mark, first.iter().map(candidate).collect()).err();
+        Self { iterations: vec![iteration], first, axes, times: vec![time], looked_at, moved: None, choice }
     }
 
     /// Takes an iteration for a step, if all fields are in it.
     pub(super) fn add(&mut self, iteration: Iteration, moment: &Moment, left_out: &mut LeftOut) {
-        if self.looked_at < MOST_LOOKED_AT {
+        if self.choice.is_none() && self.looked_at < MOST_LOOKED_AT {
             match self.check(moment) {
                 Ok(true) => {}
                 Ok(false) => self.moved = self.moved.or(Some(iteration.number)),
@@ -47,11 +50,12 @@ impl Survey {
 
     /// Whether all fields lie where they did in the first iteration.
     fn check(&mut self, moment: &Moment) -> Result<bool, String> {
-        let meshes = moment.meshes.as_ref().ok_or("it has no meshes")?;
+        let group = moment.meshes().ok_or("it has no meshes")?;
+        let mut meshes = Meshes::of(&group);
         let mut is_there = true;
         for first in &self.first {
             self.looked_at += 1;
-            let now = component(meshes, &first.name).map_err(|problem| format!("{}: {problem}", cut(&first.name)))?;
+            let now = meshes.component(&first.name).map_err(|problem| format!("{}: {problem}", cut(&first.name)))?;
             if now.shape != first.shape {
                 return Err(format!("{} has another shape", cut(&first.name)));
             }
@@ -61,13 +65,9 @@ impl Survey {
     }
 
     /// Refuses fields of several sizes.
-    pub(super) fn check_sizes(&self) -> Result<(), Refusal> {
-        if self.first.iter().all(|field| field.shape.size == self.first[0].shape.size) {
-            return Ok(());
-        }
+    pub(super) fn check_sizes(&mut self) -> Result<(), Refusal> {
         let steps = self.iterations.len() as u64;
-        let fields = self.first.iter().map(|field| (field.shape.size, steps, field.name.clone()));
-        Err(Refusal::Choice(Choice::of(":/", fields)))
+        self.choice.take().map_or(Ok(()), |choice| Err(choice.at_steps(steps).into()))
     }
 
     /// Where and when the fields are, and what is remarked of that.
@@ -100,4 +100,10 @@ impl Survey {
         }
         Ok(())
     }
+}
+
+fn candidate(field: &Component) -> Candidate {
+    let (size, spacing) = (field.shape.size, field.nodes.spacing);
+    let covers = size.iter().zip(spacing).map(|(samples, spacing)| *samples as f64 * spacing.abs()).product();
+    Candidate { covers, ..Candidate::of(size, None, field.name.clone()) }
 }
