@@ -72,6 +72,27 @@ describe("a part of the box", () => {
     await page.close();
   });
 
+  test("either end is dragged at its middle, also where they are near each other", async () => {
+    const page = await here.open();
+    await until(page, (v) => v.shown.proxy === "still");
+    const line = await end(page, "x, shown from").boundingBox();
+    const at = (step) => line.x + 8 + ((line.width - 16) * step) / (EDGE - 1);
+    const drag = async (from, to) => {
+      await page.mouse.move(at(from), line.y + line.height / 2);
+      await page.mouse.down();
+      await page.mouse.move(at(to), line.y + line.height / 2, { steps: 5 });
+      await page.mouse.up();
+    };
+    const ends = () => Promise.all(["from", "to"].map((name) => end(page, `x, shown ${name}`).inputValue()));
+    await drag(0, 30);
+    await drag(EDGE - 1, 34);
+    const [from, to] = (await ends()).map(Number);
+    assert.ok(Math.abs(from - 30) <= 1 && Math.abs(to - 34) <= 1, `${from} to ${to}`);
+    await drag(from, 10);
+    assert.ok(Math.abs(Number((await ends())[0]) - 10) <= 1 && Number((await ends())[1]) === to, String(await ends()));
+    await page.close();
+  });
+
   test("a part is moved with both its ends, is in the address, and gives way to the whole", async () => {
     const page = await here.open();
     await until(page, (v) => v.shown.proxy === "still");

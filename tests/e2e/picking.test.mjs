@@ -1,7 +1,8 @@
 /** Values that are pointed at in the picture: those of the file, at the places that it shows. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { keep, settled, until } from "./browser.mjs";
+import { keep, launch, openPage, settled, until } from "./browser.mjs";
+import { startServer } from "./server.mjs";
 import { serving } from "./serving.mjs";
 
 const EDGE = 32;
@@ -87,4 +88,30 @@ describe("a value that is pointed at", () => {
       .waitFor();
     await page.close();
   });
+});
+
+test("of a simulation that is paused a value is of the step that is shown", async (t) => {
+  const server = await startServer("demo:wave?n=48");
+  t.after(() => server.kill());
+  const browser = await launch();
+  t.after(() => browser.close());
+  const page = await openPage(browser, server.url, { hash: `view=0,0,3,30&${SOLID}` });
+  await until(page, (v) => v.shown.step !== null);
+  const stage = page.locator(".stage");
+  for (let look = 0; look < 3; look++) {
+    await stage.focus();
+    await page.keyboard.press("v");
+    await told(page)
+      .filter({ hasText: / at x / })
+      .waitFor();
+    await page.keyboard.press("Space");
+    await settled(page);
+    // Of another step it says so.
+    await told(page)
+      .filter({ hasText: /^[-\d.e]+ Pa at x / })
+      .waitFor();
+    await page.keyboard.press("Space");
+    await page.waitForTimeout(300);
+  }
+  assert.deepEqual(page.errors, []);
 });

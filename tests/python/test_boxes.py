@@ -171,7 +171,7 @@ def test_processes_together_show_the_part(tmp_path: Path, together: list[object]
 
 @pytest.mark.parametrize(
     ("box", "why"),
-    [("0:41,:,:", "0:41 is not in the 40 samples along z"), ("-1,:,:", '"-1" is no number from 0 on'), ("9:9,:,:", '"9:9" ends before it begins'), ("1:2", "expected three")],
+    [("0:41,:,:", "0:41 is not in the 40 samples along z"), ("-1,:,:", '"-1" is no number from 0 on'), ("9:9,:,:", '"9:9" holds none'), ("1:2", "expected three")],
 )
 def test_a_box_that_is_not_there_is_answered_with_what_is(box: str, why: str, tmp_path: Path) -> None:
     np.save(tmp_path / "run.npy", np.zeros(SHAPE, np.float32))

@@ -413,7 +413,7 @@ def test_nothing_outside_the_share_is_read(shared: tuple[Path, str], tmp_path: P
         (["--field", "nothing"], "there are field"),
         (["--level", "99"], "it has no level 99"),
         (["--stride", "0"], "a stride is 1 or more"),
-        (["--box", "5:2,:,:"], "ends before it begins"),
+        (["--box", "5:2,:,:"], "holds none"),
         (["--box", "1:2"], "for z, y and x"),
         (["--error", "-1"], "an error is a positive number"),
         (["--error", "60%"], "at most 50%"),

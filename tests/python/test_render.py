@@ -71,7 +71,7 @@ def test_a_part_is_that_of_any_number_of_pes_and_of_little_memory(source: str, t
 
 
 def test_a_part_that_is_none_is_refused(source: str, tmp_path: Path) -> None:
-    for wrong, words in [("0.5:0.5,:,:", "upwards"), ("0.7:0.2,:,:", "upwards"), (":,:,:1.5", "at most 1"), (":,:", "0.25:0.75"), ("x:,:,:", "0.25:0.75")]:
+    for wrong, words in [("0.5:0.5,:,:", "upwards"), ("0.7:0.2,:,:", "upwards"), (":,:,:1.5", "1 at most"), (":,:", "0.25:0.75"), ("x:,:,:", "0.25:0.75")]:
         refused = run("render", source, "--out", tmp_path / "no.png", "--crop", wrong, check=False)
         assert refused.returncode != 0 and words in refused.stderr
         assert not (tmp_path / "no.png").exists()

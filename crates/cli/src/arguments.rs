@@ -41,7 +41,7 @@ Sources:
   https://host/data.zarr   the same in an object store, of which only what is
   s3://bucket/data.zarr    looked at is read
   'image.zarr?level=1'     one of the levels that a file stores; else the finest that fits in memory
-  'run.h5?box=0:256,:,7'   of its samples along z, y, x only these, counted as NumPy does
+  'run.h5?box=0:256,:,7'   of its samples along z, y, x only these, from 0 on, as info counts them
   'ocean.nc?spacing=even'  samples that lie unevenly (depths, pressures) where their coordinates say";
 
 /// What is received.
@@ -317,8 +317,12 @@ fn parse_crop(text: &str) -> Result<Crop, String> {
     let end = |text: &str, all: f64| if text.trim().is_empty() { Some(all) } else { text.trim().parse().ok() };
     let part = |text: &str| text.split_once(':').and_then(|(from, to)| Some([end(from, 0.0)?, end(to, 1.0)?]));
     let parts: Option<Vec<_>> = text.split(',').map(part).collect();
-    let crop = parts.and_then(|parts| parts.try_into().ok());
-    crop.map(Crop).ok_or_else(|| "expected a part of each axis, such as 0:1,0.25:0.75,:".to_owned())
+    let crop: Option<[[f64; 2]; 3]> = parts.and_then(|parts| parts.try_into().ok());
+    let crop = crop.ok_or("expected a part of each axis, such as 0:1,0.25:0.75,:")?;
+    if crop.iter().any(|[from, to]| !(0.0 <= *from && from < to && *to <= 1.0)) {
+        return Err("a part goes upwards, from 0 or more to 1 at most: it is told in shares of the axis, not in samples, as ?box=Z,Y,X has them".to_owned());
+    }
+    Ok(Crop(crop))
 }
 
 fn parse_triple(text: &str) -> Result<Triple, String> {
@@ -400,6 +404,9 @@ mod tests {
         assert_eq!(parse_crop("0.5:, :0.25,:"), Ok(Crop([[0.5, 1.0], [0.0, 0.25], [0.0, 1.0]])));
         for text in ["", "0:1", "0:1,0:1,0", ":,:,:,:", "a:,:,:"] {
             assert!(parse_crop(text).unwrap_err().contains("0.25:0.75"), "{text}");
+        }
+        for text in ["0.7:0.2,:,:", ":,0.5:0.5,:", ":,:,10:20", "nan:,:,:"] {
+            assert!(parse_crop(text).unwrap_err().contains("in shares of the axis"), "{text}");
         }
     }
 

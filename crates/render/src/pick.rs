@@ -1,7 +1,7 @@
 //! The value at a place of a picture: where most of what shows along its ray comes from.
 
 use serde::{Deserialize, Serialize};
-use visapult_volume::Block;
+use visapult_volume::{Block, Centering};
 
 use crate::cpu::table::Table;
 use crate::interpolation::interpolate;
@@ -55,14 +55,18 @@ impl Picked {
         found
     }
 
-    /// The value at a place of the grid, held at its faces; `None` where no block here has it.
+    /// The value at a place of the grid's box, held beyond the outermost samples; `None` where no block here has it.
     pub fn at(volume: &Volume, place: [f64; 3]) -> Option<Self> {
         let bounds = volume.grid().bounds();
-        let place: [f64; 3] = std::array::from_fn(|a| place[a].clamp(0.0, (bounds.hi[a] - 1) as f64));
+        let last = bounds.hi.map(|end| (end - 1) as f64);
+        // Cells reach beyond their middles, and one sample fills the box.
+        let beyond = |a: usize| f64::from(u8::from(volume.grid().centering == Centering::Cell || last[a] == 0.0)) / 2.0;
+        let place: [f64; 3] = std::array::from_fn(|a| place[a].clamp(-beyond(a), last[a] + beyond(a)));
+        let held: [f64; 3] = std::array::from_fn(|a| place[a].clamp(0.0, last[a]));
         let owns =
-            |block: &&Block| (0..3).all(|a| (block.owned.lo[a]..block.owned.hi[a]).contains(&(place[a] as usize)));
+            |block: &&Block| (0..3).all(|a| (block.owned.lo[a]..block.owned.hi[a]).contains(&(held[a] as usize)));
         let block = volume.blocks().iter().find(owns)?;
-        let value = interpolate(block, &bounds, place);
+        let value = interpolate(block, &bounds, held);
         Some(Self { place, value: value.is_finite().then_some(value) })
     }
 }
@@ -143,6 +147,10 @@ mod tests {
         assert!((at([12.5, 10.0, 10.0]).value.unwrap() - 2.5).abs() < 1e-3);
         assert_eq!(at([0.5, 0.0, 0.0]).value, None);
         assert_eq!(at([-3.0, 40.0, 20.0]).place, [0.0, 20.0, 20.0]);
+        let cells = Grid { centering: Centering::Cell, ..Grid::of_size([21, 21, 1]) };
+        let plane = Volume::whole(cells, values_of([21, 21, 1], places)).unwrap();
+        let face = Picked::at(&plane, [-0.5, 20.4, 0.3]).unwrap();
+        assert_eq!((face.place, face.value), ([-0.5, 20.4, 0.3], Picked::at(&plane, [0.0, 20.0, 0.0]).unwrap().value));
         let split = split(&values_of(SIZE, places), SIZE, 8);
         let part = Volume::part(split.grid().clone(), split.decomposition().clone(), 0, split.blocks()[..1].to_vec());
         assert_eq!(Picked::at(&part.unwrap(), [20.0; 3]), None);

@@ -236,7 +236,7 @@ mod tests {
         for (text, why) in [
             ("0:21,:,:", "0:21 is not in the 20 samples along z"),
             ("-1:,:,:", "\"-1\" is no number from 0 on"),
-            ("3:3,:,:", "\"3:3\" ends before it begins"),
+            ("3:3,:,:", "\"3:3\" holds none"),
             ("0:3", "expected three, for z, y and x"),
         ] {
             let refused = part_of(ramp([40, 30, 20]), text).err().unwrap().to_string();

@@ -12,6 +12,7 @@ import {
 } from "../volume/index";
 import type { Edge } from "./box-scene";
 import { basisOf, type Camera, dot } from "./camera";
+import { unitSign } from "./coordinate-words";
 import { decadeMarks } from "./decades";
 import { axisMarks, type Mark, marksWithEnds, stopMarks } from "./ticks";
 
@@ -48,13 +49,6 @@ const BESIDE = 8;
 const MARK = 5;
 /** Where along its axis a name may be, in order of choice. */
 const NAME_AT = [0.5, 0.3, 0.7, 0.15, 0.85] as const;
-/** Signs for units whose names are long. */
-const DEGREES: readonly (readonly [names: RegExp, sign: string])[] = [
-  [/^degrees?_?n(orth)?$/i, "\u00b0N"],
-  [/^degrees?_?e(ast)?$/i, "\u00b0E"],
-  [/^degrees?$/i, "\u00b0"],
-];
-
 /** The canvas above the picture, drawn anew only where something else is to be seen on it: a browser pays for each drawing by all its pixels. */
 export class Overlay {
   readonly #canvas: HTMLCanvasElement;
@@ -114,7 +108,7 @@ function drawLabels(
   const places = new Places();
   if (labels.legend) drawLegend(context, labels.legend, places, width, height);
   if (labels.mark && labels.at)
-    drawMark(context, labels.mark.words, projector(three, width, height)(labels.at), places);
+    drawMark(context, labels.mark.words, projector(three, width, height)(labels.at), places, width);
   if (labels.axes) {
     const project = projector(three, width, height);
     for (const axis of [0, 1, 2] as const) drawAxis(context, labels, axis, project, places, width, height);
@@ -128,21 +122,25 @@ function drawMark(
   words: string,
   at: readonly [number, number] | null,
   places: Places,
+  width: number,
 ): void {
   if (!at) return;
   const [x, y] = at;
-  for (const [colour, width] of [
+  for (const [colour, line] of [
     ["#000", 3.5],
     ["#fff", 1.5],
   ] as const) {
     context.strokeStyle = colour;
-    context.lineWidth = width;
+    context.lineWidth = line;
     context.beginPath();
     context.arc(x, y, MARK, 0, 2 * Math.PI);
     context.stroke();
   }
-  place(context, places, words, x + MARK + BESIDE, y, "12px", "left");
-  text(context, words, x + MARK + BESIDE, y, "#fff", "12px", "left");
+  const [, extent] = across(context, words, x, "12px", "left");
+  const isRoom = x + MARK + BESIDE + extent <= width;
+  const [beside, align] = isRoom ? ([x + MARK + BESIDE, "left"] as const) : ([x - MARK - BESIDE, "right"] as const);
+  place(context, places, words, beside, y, "12px", align);
+  text(context, words, beside, y, "#fff", "12px", align);
 }
 
 /** Where words are: others that would run into them are left out. */
@@ -407,7 +405,7 @@ function drawLegend(
 
 /** With its unit, and how many times as long as it is the axis is shown, beside that which is stretched least. */
 function axisName({ name, unit }: AxisScale, times: number): string {
-  const sign = DEGREES.find(([names]) => names.test(unit))?.[1] ?? unit;
+  const sign = unitSign(unit);
   const stretched = times === 1 ? "" : `, ${Number(times.toPrecision(4))}\u00d7 as long`;
   return name + (sign ? ` [${sign}]` : "") + stretched;
 }

@@ -1,5 +1,6 @@
 import {
   type AxisScales,
+  type Corners,
   croppedBox,
   type Geometry,
   type Scale,
@@ -44,6 +45,13 @@ export interface Setting {
   readonly annotation: Annotation;
   /** Of the field that is in the image. */
   readonly legend: Legend | null;
+}
+
+/** Of a box, that places at its faces are rounded by. */
+const ROUNDING = 1e-6;
+
+function isInside(place: Vec3, { lo, hi }: Corners): boolean {
+  return place.every((at, axis) => at >= lo[axis] - ROUNDING && at <= hi[axis] + ROUNDING);
 }
 
 /** What three.js and a canvas of words draw around an image of the volume. It is loaded by itself: a first picture does not wait for it. */
@@ -91,7 +99,8 @@ export class Surroundings {
 
   drawLabels({ geometry, camera, annotation, legend }: Setting, pixelRatio: number): void {
     const { scales, axes, mark } = annotation;
-    const at = geometry && mark && worldFromSample(geometry, mark.place);
+    const place = geometry && mark && worldFromSample(geometry, mark.place);
+    const at = place && isInside(place, croppedBox(geometry.edges, camera.crop)) ? place : null;
     const labels = geometry && { scales, camera, edges: this.#edges, legend, axes, mark, at };
     this.#overlay.draw(labels, this.#box.camera, pixelRatio);
   }

@@ -265,6 +265,8 @@ class App {
     if (transfer) this.#panel.showTransfer(transfer, state.sentColours, this.#histogramOf(fieldInfo), unit, scale);
     else this.#panel.showNoTransfer(source.fields[field]?.name ?? "");
     if (this.#viewer) this.#panel.showEdits(this.#viewer.edits);
+    // What changes with every step is not read out.
+    this.#picked.setAttribute("aria-live", stepsGoBy ? "off" : "polite");
     setText(this.#picked, state.picked?.words ?? "");
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");

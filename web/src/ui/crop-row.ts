@@ -1,8 +1,9 @@
-import { formatNumber } from "../render/index";
+import { coordinateWords, unitSign } from "../render/index";
 import { AXIS_NAMES, type AxisScale, axisScales, UNCROPPED } from "../volume/index";
 import type { Crop, GridInfo, Part, SourceInfo } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 
+const TOGETHER = "With Shift both ends move";
 /** Of a step, that shares are rounded by. */
 const ROUNDING = 1e-4;
 
@@ -69,7 +70,7 @@ class AxisPart {
   readonly #take: (part: Part) => void;
   readonly #ends: readonly [HTMLInputElement, HTMLInputElement];
   readonly #line: HTMLElement;
-  readonly #words = el("output", { class: "quiet" });
+  readonly #words = el("span", { class: "quiet ends" });
   /** With Shift the other end goes along. */
   #together = false;
   #count = 1;
@@ -81,10 +82,10 @@ class AxisPart {
     this.#take = take;
     const name = AXIS_NAMES[axis];
     const end = (words: string) =>
-      el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": `${name}, shown ${words}` });
+      el("input", { type: "range", min: 0, max: 1, step: 1, "aria-label": `${name}, shown ${words}`, title: TOGETHER });
     this.#ends = [end("from"), end("to")];
-    this.#line = el("span", { class: "dual", title: "With Shift both ends move" }, ...this.#ends);
-    this.element = el("div", { class: "part" }, el("span", { class: "quiet" }, name), this.#line, this.#words);
+    this.#line = el("span", { class: "dual" }, ...this.#ends);
+    this.element = el("div", { class: "part" }, el("span", { class: "quiet" }, name), this.#words, this.#line);
     this.#ends.forEach((input, i) => {
       for (const kind of ["pointerdown", "pointermove", "keydown"] as const)
         input.addEventListener(kind, ({ shiftKey }) => {
@@ -98,10 +99,10 @@ class AxisPart {
     this.#count = intervalsOf(grid, this.#axis);
     this.element.hidden = grid.size[this.#axis] === 1;
     this.#part = [part[0] * this.#count, part[1] * this.#count];
-    const [first, last] = scale.ends;
-    const words = part.map((share) => formatNumber(scale.valueAt(share), Math.abs(last - first)));
+    const words = part.map((share) => coordinateWords(scale, share, grid.size[this.#axis]));
+    const unit = unitSign(scale.unit);
     this.#ends.forEach((input, i) => {
-      const spoken = [words[i], scale.unit].filter((word) => word !== "").join(" ");
+      const spoken = [words[i], unit].filter((word) => word !== "").join(" ");
       setAttributes(input, { max: this.#count, "aria-valuetext": spoken });
       const value = String(this.#part[i]);
       if (input.value !== value) input.value = value;
@@ -110,7 +111,7 @@ class AxisPart {
     this.#line.style.setProperty("--to", String(part[1]));
     // Two handles at one place: the one that can still move is above.
     this.#ends[0].style.zIndex = part[0] > 0.5 ? "1" : "0";
-    setText(this.#words, `${words[0]} to ${words[1]}${scale.unit === "" ? "" : ` ${scale.unit}`}`);
+    setText(this.#words, `${words[0]} to ${words[1]}${unit === "" ? "" : ` ${unit}`}`);
   }
 
   #move(end: 0 | 1, to: number): void {

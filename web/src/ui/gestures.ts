@@ -14,7 +14,7 @@ interface Point {
 }
 
 /** A pointer that goes no farther, and is not held longer, points. */
-const POINTING = { pixels: 5, ms: 500 } as const;
+const POINTING = { pixels: 5, ms: 1000 } as const;
 
 /** Mouse, pen and touch on `surface`: one pointer turns, two (or the right button, or Shift) move and pinch. */
 export function listenToGestures(surface: HTMLElement, actions: GestureActions): void {
@@ -45,6 +45,8 @@ export function listenToGestures(surface: HTMLElement, actions: GestureActions):
       actions.zoom(factor);
       // Each finger contributes half of the movement of their middle.
       actions.pan(dx / 2, dy / 2);
+    } else if (pointing) {
+      // A hand that trembles turns nothing.
     } else if (panning) {
       actions.pan(dx, dy);
     } else {

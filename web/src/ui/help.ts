@@ -19,6 +19,11 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
   ["?", "this list"],
 ];
 
+const parts: readonly (readonly [keys: string, action: string])[] = [
+  ["arrows \u00b7 Page Up, Down", "move an end of what is shown along an axis"],
+  ["Shift + drag \u00b7 arrows", "move both ends"],
+];
+
 const points: readonly (readonly [keys: string, action: string])[] = [
   ["click", "add an opacity point"],
   ["drag \u00b7 arrows", "move it (Shift: finely)"],
@@ -48,6 +53,8 @@ export function helpDialog(scope: KeyScope): HTMLDialogElement {
     scopeChoice(scope),
     el("h2", {}, "Opacity points"),
     list(points),
+    el("h2", {}, "Shown part"),
+    list(parts),
     el("h2", {}, "Touch"),
     list(touches),
   );

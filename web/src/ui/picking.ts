@@ -1,7 +1,6 @@
-import { formatNumber, type Mark } from "../render/index";
-import { AXIS_NAMES, type AxisScales, type Scale, type Vec3 } from "../volume/index";
+import { coordinateWords, type Mark, unitSign } from "../render/index";
+import { AXIS_NAMES, type AxisScales, type Scale, type Vec3, valueAt } from "../volume/index";
 import type { GridInfo, PickedMessage, SourceInfo, Spot } from "../wire/index";
-import { fullWords } from "./numbers";
 import { scaleOf } from "./scales";
 
 /** What is said of a place that somebody has pointed at. */
@@ -18,6 +17,9 @@ const ASKED = "Waiting for the value\u2026";
 const NOBODY = "The server is not there to be asked for the value.";
 const NOTHING = "Nothing shows there.";
 
+/** The server may be at another step than is shown: then it is asked again after this time. */
+const AGAIN_MS = 250;
+
 /** The place whose value is shown, and the question that is open. */
 export class Picking {
   /** Sends a question; whether there is somebody to be asked. */
@@ -26,8 +28,9 @@ export class Picking {
   #isOpen = false;
   #last: PickedMessage | null = null;
   #said: string | null = null;
-  /** Of what the value was asked last. */
-  #of: readonly [field: number | null, step: number | null] = [null, null];
+  /** Field and step that are shown. */
+  #shown: readonly [field: number | null, step: number | null] = [null, null];
+  #again: ReturnType<typeof setTimeout> | null = null;
 
   constructor(ask: (number: number, spot: Spot) => boolean) {
     this.#ask = ask;
@@ -45,13 +48,12 @@ export class Picking {
     this.#said = this.#send(spot) ? ASKED : NOBODY;
   }
 
-  /** Another step or field is shown: the value of the place is another one. */
-  follow(field: number | null, step: number | null): void {
-    const place = this.#last?.place;
-    const isSame = field === this.#of[0] && step === this.#of[1];
-    if (isSame || this.#isOpen) return;
-    this.#of = [field, step];
-    if (place) this.#send({ place });
+  /** What is shown; of another step or field the value of the place is another one. Whether what is said of the last is another thing now. */
+  follow(field: number | null, step: number | null): boolean {
+    if (field === this.#shown[0] && step === this.#shown[1]) return false;
+    this.#shown = [field, step];
+    this.#catchUp();
+    return this.#last !== null;
   }
 
   /** Whether it is news. */
@@ -60,6 +62,8 @@ export class Picking {
     this.#isOpen = false;
     this.#last = message.place ? message : null;
     this.#said = message.place ? null : (message.problem ?? NOTHING);
+    this.#rest();
+    if (this.#isOfAnother) this.#again = setTimeout(() => this.#catchUp(), AGAIN_MS);
     return true;
   }
 
@@ -69,18 +73,38 @@ export class Picking {
     this.#last = this.#said = null;
     this.#isOpen = false;
     this.#number += 1;
+    this.#rest();
     return had;
+  }
+
+  /** Whether the value is of another field or step than is shown. */
+  get #isOfAnother(): boolean {
+    return this.#last !== null && (this.#last.field !== this.#shown[0] || this.#last.step !== this.#shown[1]);
+  }
+
+  #catchUp(): void {
+    const place = this.#last?.place;
+    if (!place || this.#isOpen || !this.#isOfAnother) return;
+    this.#rest();
+    this.#send({ place });
+  }
+
+  #rest(): void {
+    if (this.#again !== null) clearTimeout(this.#again);
+    this.#again = null;
   }
 
   /** `null` where nobody has asked. */
   shown({ grid, fields }: Pick<SourceInfo, "grid" | "fields">, scales: AxisScales): PickedShown | null {
-    const { place, value, field } = this.#last ?? {};
+    const { place, value, field, step } = this.#last ?? {};
     if (!place || field === undefined || value === undefined)
       return this.#said === null ? null : { words: this.#said, mark: null };
     const unit = fields[field]?.unit ?? "";
     const number = value === null ? "missing" : valueWords(value, scaleOf(fields, field));
     const told = value === null || unit === "" ? number : `${number} ${unit}`;
-    return { words: `${told} at ${placeWords(grid, scales, place)}`, mark: { place, words: told } };
+    // Until it is asked again, or where the server has no other.
+    const words = this.#isOfAnother ? `${told}, of step ${step}` : told;
+    return { words: `${words} at ${placeWords(grid, scales, place)}`, mark: { place, words } };
   }
 
   #send(spot: Spot): boolean {
@@ -90,19 +114,22 @@ export class Picking {
   }
 }
 
-function valueWords(value: number, scale: Scale): string {
-  const words = fullWords(Number(value.toPrecision(DIGITS)), scale);
-  return scale === "logarithmic" ? String(Number(Number(words).toPrecision(DIGITS))) : words;
+/** With all the digits that single precision has, as programs read it. */
+function valueWords(place: number, scale: Scale): string {
+  const value = Number(valueAt(place, scale).toPrecision(DIGITS));
+  const size = Math.abs(value);
+  return size === 0 || (size >= 1e-3 && size < 1e9) ? String(value) : value.toExponential().replace("e+", "e");
 }
 
 function placeWords(grid: GridInfo, scales: AxisScales, place: Vec3): string {
   const along = ([0, 1, 2] as const).flatMap((axis) => {
-    const scale = scales[axis];
+    const [scale, samples] = [scales[axis], grid.size[axis]];
     const [first, last] = scale.ends;
     // Where one sample is thick, and not told to be anywhere.
-    if (grid.size[axis] === 1 && first !== last) return [];
-    const at = formatNumber(scale.valueAt(shareOf(grid, axis, place[axis])), Math.abs(last - first));
-    return [`${AXIS_NAMES[axis]} ${at}${scale.unit === "" ? "" : ` ${scale.unit}`}`];
+    if (samples === 1 && first !== last) return [];
+    const at = coordinateWords(scale, shareOf(grid, axis, place[axis]), samples);
+    const unit = unitSign(scale.unit);
+    return [`${AXIS_NAMES[axis]} ${at}${unit === "" ? "" : ` ${unit}`}`];
   });
   return along.join(", ");
 }

@@ -589,7 +589,7 @@ export class Viewer {
   #frameDrawn(shown: ShownState): void {
     this.frames.add(performance.now(), 1);
     this.#trace.frame(shown.step);
-    this.#picking.follow(shown.field, shown.step);
+    if (this.#picking.follow(shown.field, shown.step)) this.#showPicked();
     if (this.#playback.frame(shown)) this.#onChange(this.#state);
   }
 

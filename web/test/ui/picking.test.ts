@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Picking } from "../../src/ui/picking";
 import { axisScales } from "../../src/volume/index";
 import type { FieldInfo, GridInfo, PickedMessage, Spot } from "../../src/wire/index";
@@ -28,6 +28,7 @@ function asking(isThere = true) {
 
 test("a value is told with its unit and where it is", () => {
   const { answer, picking, shown } = asking();
+  picking.follow(0, 3);
   expect(shown()).toBeNull();
   picking.point(middle);
   expect(shown()).toEqual({ words: "Waiting for the value\u2026", mark: null });
@@ -44,15 +45,20 @@ test("a value is told with its unit and where it is", () => {
 
 test("single precision is told with the digits that it has, and a logarithm by its value", () => {
   const { answer, picking, shown } = asking();
+  picking.follow(0, 3);
   picking.point(middle);
   answer({ value: Math.fround(0.1) });
   expect(shown()?.mark?.words).toBe("0.1 kg/m3");
+  answer({ value: -1.398585e-5 });
+  expect(shown()?.mark?.words).toBe("-1.398585e-5 kg/m3");
+  picking.follow(1, 3);
   answer({ field: 1, value: 3 });
   expect(shown()?.mark?.words).toBe("1000 kg/m3");
 });
 
 test("why there is no value is told", () => {
   const { answer, picking, shown } = asking();
+  picking.follow(0, 3);
   picking.point(middle);
   answer({ place: null, value: null });
   expect(shown()).toEqual({ words: "Nothing shows there.", mark: null });
@@ -68,28 +74,51 @@ test("why there is no value is told", () => {
 });
 
 test("of another step or field the value at the same place is asked for, one question at a time", () => {
-  const { asked, answer, picking } = asking();
+  const { asked, answer, picking, shown } = asking();
   picking.follow(0, 1);
   expect(asked).toEqual([]);
   picking.point(middle);
   picking.follow(0, 2);
   expect(asked.length).toBe(1);
-  answer();
-  picking.follow(0, 2);
-  picking.follow(0, 2);
-  picking.follow(0, 3);
+  answer({ step: 2 });
+  expect(picking.follow(0, 2)).toBe(false);
+  expect(picking.follow(0, 3)).toBe(true);
+  picking.follow(0, 4);
+  expect(shown()?.mark?.words).toBe("1.25 kg/m3, of step 2");
   expect(asked.slice(1).map(({ spot }) => spot)).toEqual([{ place: [2, 10, 0] }]);
-  answer({ value: 7 });
-  picking.follow(0, 3);
-  expect(asked.length).toBe(3);
-  answer();
+  answer({ step: 4, value: 7 });
+  expect(shown()?.mark?.words).toBe("7 kg/m3");
   picking.clear();
   picking.follow(0, 9);
+  expect(asked.length).toBe(2);
+});
+
+test("of a server that is at another step the value is asked for again, until it is of the step that is shown", () => {
+  vi.useFakeTimers();
+  const { asked, answer, picking, shown } = asking();
+  picking.follow(0, 5);
+  picking.point(middle);
+  for (const ahead of [8, 7]) {
+    answer({ step: ahead });
+    expect(shown()?.words).toMatch(new RegExp(`, of step ${ahead} at x`));
+    const before = asked.length;
+    vi.advanceTimersByTime(1000);
+    expect(asked.length).toBe(before + 1);
+  }
+  answer({ step: 5 });
+  vi.advanceTimersByTime(1000);
   expect(asked.length).toBe(3);
+  expect(shown()?.words).toMatch(/^1.25 kg\/m3 at x/);
+  answer({ step: 6 });
+  picking.clear();
+  vi.advanceTimersByTime(1000);
+  expect(asked.length).toBe(3);
+  vi.useRealTimers();
 });
 
 test("a new session is asked anew, and of another source nothing is kept", () => {
   const { asked, picking, answer, shown } = asking();
+  picking.follow(0, 3);
   picking.point(middle);
   answer();
   picking.follow(0, 4);
