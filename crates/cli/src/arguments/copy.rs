@@ -276,7 +276,7 @@ pub(crate) struct VerifyOptions {
 }
 
 /// Names of files need not be text.
-fn place() -> impl TypedValueParser<Value = Endpoint> {
+pub(super) fn place() -> impl TypedValueParser<Value = Endpoint> {
     OsStringValueParser::new().try_map(Endpoint::try_from)
 }
 

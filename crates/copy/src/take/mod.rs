@@ -43,6 +43,7 @@ use self::unknown::Unknown;
 use self::whole_hash::WholeHashes;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
+use crate::inventory::Outline;
 use crate::landing::{Ground, Landing};
 use crate::notices::line;
 use crate::ranges::RangeName;
@@ -85,6 +86,8 @@ pub(crate) fn take(
             is_all_new: false,
             knows: landing.as_ref().is_none_or(|landing| landing.is_known),
             group: None,
+            outline: wish.lists.then(Outline::default),
+            granted: Vec::new(),
             arriving: Arriving::default(),
             pending: HashMap::new(),
             waiting: Waiting::default(),
@@ -103,6 +106,7 @@ pub(crate) fn take(
         taking.telling.finish_notices();
         taking.count_late();
         taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
+        taken.granted = std::mem::take(&mut taking.granted);
         (taken.tally, taken.arrived) = (taking.telling.tally, taking.arriving.bytes());
         if let Err(CopyError::Stopped) = outcome {
             // What has got its name until now counts there, too.
@@ -145,6 +149,9 @@ struct Taking<'a> {
     is_all_new: bool,
     /// Whoever gives may know what lies there.
     knows: bool,
+    /// Where only a listing is wanted, and what may be read where not all of it may.
+    outline: Option<Outline>,
+    granted: Vec<String>,
     /// What comes is a Zarr group.
     group: Option<Group>,
     arriving: Arriving,
@@ -247,6 +254,7 @@ impl Taking<'_> {
             Word::Nodes { urls } if self.entries == 0 && self.nodes.dial(&urls) => {
                 self.dealing = Some(Dealing::new(Instant::now()));
             }
+            Word::Granted { paths } if self.outline.is_some() => self.granted.extend(paths),
             Word::Listing { bytes } => {
                 let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;
                 self.arriving.listings.tell(&bytes)?;
