@@ -11,7 +11,7 @@ import pytest
 
 from conftest import VISAPULT, run
 from shares import SOON, Sharing, shared, sharing, without_rights  # noqa: F401 (a fixture)
-from stores import faulty, rclone
+from stores import Store, faulty, rclone
 from test_bad_input import assert_one_clear_line
 from wan import Ended, Process
 
@@ -251,11 +251,22 @@ def test_objects_are_listed_as_folders_and_files(tmp_path: Path) -> None:
         assert [(entry["path"], entry["kind"], entry["bytes"], entry["modified"]) for entry in every["entries"]] == [
             ("b c.raw", "file", 1_000_000, WHEN), ("day3", "folder", None, None), ("day3/a.raw", "file", 1500, WHEN),
         ]  # fmt: skip
+        for place, expected in (("s3://bucket", [("notes.txt", 12), ("runs", None)]), ("s3://bucket/runs", [("b c.raw", 1_000_000), ("day3", None)])):
+            short = json.loads(store.run("ls", "--within", "0s", "--json", place).stdout)
+            assert [(entry["path"], entry["bytes"]) for entry in short["entries"]] == expected
         one = store.run("ls", "s3://bucket/notes.txt").stdout.splitlines()
         assert one[0].endswith("  notes.txt") and one[1] == "in all 1 file, 12 bytes"
         missing = store.run("ls", "s3://bucket/rnus")
         assert missing.code == 1
         assert_one_clear_line(missing.stderr, "s3://bucket/rnus")
+
+
+def test_keys_that_are_no_paths_are_named() -> None:
+    with faulty({key: b"x" for key in ("run/a", "run/b//c", "run/d/e")}) as server:
+        told = Store(server.url, environment={}).run("ls", "s3://bucket/run")
+        assert told.code == 1
+        assert_one_clear_line(told.stderr, "s3://bucket/run/b//c: a key that is no path")
+        assert told.stdout.splitlines()[-1] == "in all 2 files, 2 bytes, 1 folder; 1 NOT LISTED"
 
 
 def test_a_file_of_the_web_is_listed() -> None:

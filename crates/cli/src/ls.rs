@@ -114,16 +114,14 @@ fn list_top(options: &LsOptions) -> Result<bool> {
     Ok(beside.failed() == 0)
 }
 
-/// What is set once it has taken long enough. An object store has no shorter list.
+/// What is set once it has taken long enough.
 fn in_time(options: &LsOptions) -> &'static AtomicBool {
     static ENOUGH: AtomicBool = AtomicBool::new(false);
     let within = *options.within;
-    if !matches!(options.place, Endpoint::Stored(_)) {
-        thread::spawn(move || {
-            thread::sleep(within);
-            ENOUGH.store(true, Ordering::Relaxed);
-        });
-    }
+    thread::spawn(move || {
+        thread::sleep(within);
+        ENOUGH.store(true, Ordering::Relaxed);
+    });
     &ENOUGH
 }
 

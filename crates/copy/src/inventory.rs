@@ -13,7 +13,7 @@ use visapult_ripp_net::Options;
 use crate::dialling::{dial, fresh_job};
 use crate::endpoint::{Endpoint, Remote};
 use crate::error::CopyError;
-use crate::filter::Filter;
+use crate::filter::{BELOW_TOP, Filter};
 use crate::listing::{Entry, Kind};
 use crate::names::{inner_path, shown};
 use crate::objects::Store;
@@ -25,15 +25,12 @@ use crate::take::take;
 use crate::walk::{Found, Walk};
 use crate::wish::Wish;
 
-/// What lies in folders of the folder that is listed.
-const BELOW_TOP: &str = "*/*";
-
 /// What is listed.
 #[derive(Clone, Debug)]
 pub struct ListOptions {
     /// Where.
     pub place: Endpoint,
-    /// Only what is in the folder itself. The folders in it are read all the same, but nothing in them is looked at; of an object store all is.
+    /// Only what is in the folder itself. A share that is older than listings reads the folders in it all the same.
     pub top_only: bool,
     /// Options of the session.
     pub session: Options,

@@ -68,7 +68,9 @@ Examples:
 const SHARE_HELP: &str = "\
 Examples:
   there:  visapult share /data/runs
-  here:   visapult copy 'ripp://...' .
+  here, to see what there is, and to have it:
+    visapult ls 'ripp://...'
+    visapult copy 'ripp://...' .
   where others may copy into it, too; without --write it is --read-only:
     visapult share /data/incoming --write
 

@@ -34,7 +34,7 @@ pub(crate) struct LsOptions {
     /// List all that is below, each with its path.
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
-    /// Count what is in folders for so long at most, and list them without then; 0s counts nothing. An object store tells all at once.
+    /// Count what is in folders for so long at most, and list them without then; 0s counts nothing.
     #[arg(long, value_name = "TIME", default_value = "10s", conflicts_with = "recursive")]
     pub(crate) within: humantime::Duration,
     /// Print one JSON document: sizes in bytes, times in seconds since 1970.
