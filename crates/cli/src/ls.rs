@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use visapult_copy::{CopyError, Endpoint, EndpointError, ListOptions, list};
 use visapult_ripp_net::{Options, SessionError};
 
@@ -28,6 +28,7 @@ pub(crate) fn run(options: &LsOptions) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(cause) => {
+            clear();
             tell(&(with_causes(&cause) + hint(&cause)));
             match cause.downcast_ref() {
                 Some(CopyError::Source(_) | CopyError::Misfit(_)) => WRONG_LINE.into(),
@@ -85,26 +86,34 @@ fn options_of(options: &LsOptions, top_only: bool) -> ListOptions {
 fn list_top(options: &LsOptions) -> Result<bool> {
     let (mut fold, mut beside) = (Fold::default(), Beside::default());
     let is_whole = !options.within.is_zero() && {
-        let outcome = list(&options_of(options, false), in_time(options), &mut |event| {
+        let enough = in_time(options);
+        let outcome = list(&options_of(options, false), enough, &mut |event| {
             if let Some(item) = beside.take(event) {
                 fold.add(item);
                 beside.progress(fold.seen());
             }
+            enough.fetch_or(fold.is_full(), Ordering::Relaxed);
         });
         match outcome {
             Err(CopyError::Stopped) => false,
             outcome => outcome.map(|()| true)?,
         }
     };
-    if !is_whole {
+    if !is_whole && !fold.is_full() {
         // What was told of what is below may be half of it.
         beside = Beside::default();
         fold.cut();
-        list(&options_of(options, true), &AtomicBool::new(false), &mut |event| {
+        let full = AtomicBool::new(false);
+        let outcome = list(&options_of(options, true), &full, &mut |event| {
             beside.take(event).into_iter().for_each(|item| fold.add_top(item));
-        })?;
+            full.store(fold.is_full(), Ordering::Relaxed);
+        });
+        outcome.or_else(|cause| if fold.is_full() { Ok(()) } else { Err(cause) })?;
     }
     clear();
+    if fold.is_full() {
+        bail!("there are too many entries for a table: -R lists them as they come");
+    }
     let told =
         if options.json { lines::document(&fold, &beside) } else { lines::table(&fold, &beside, options.within) };
     let mut out = output();

@@ -148,12 +148,13 @@ impl Root {
             let at = if at.as_os_str().is_empty() { Path::new(".") } else { at };
             Ok(share.read_dir(at)?.map(|found| Ok(found?.file_name())))
         };
-        let wrong = |cause: io::Error| match misspelt::at(path, &cause, names) {
+        let wrong = |cause: io::Error| {
             // No shell has looked at it.
-            CopyError::Here(why) if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) => {
-                CopyError::Here(format!("{why}; a pattern goes with include, beside the URL of its folder"))
+            if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) {
+                let why = CopyError::at(path, &cause);
+                return CopyError::Here(format!("{why}; a pattern goes with include, beside the URL of its folder"));
             }
-            why => why,
+            misspelt::at(path, &cause, names)
         };
         let folder = |dir: Arc<Dir>, name: Option<Name>, shown: String| {
             let reach = Some(Reach { share: Some(Arc::clone(share)), at: path.to_owned() });

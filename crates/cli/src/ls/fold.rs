@@ -5,6 +5,9 @@ use std::ffi::OsString;
 
 use visapult_copy::{Item, ItemKind, counted, size};
 
+/// Entries of one folder at most: half a gigabyte of memory.
+const MOST_ROWS: usize = 1 << 20;
+
 /// How much there is of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
@@ -106,6 +109,11 @@ impl Fold {
 
     pub(super) fn rows(&self) -> impl Iterator<Item = &Row> {
         self.rows.values()
+    }
+
+    /// There are more entries than can be kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows.len() > MOST_ROWS
     }
 
     /// All that was listed.

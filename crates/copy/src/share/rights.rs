@@ -71,13 +71,11 @@ impl Share {
     /// Tells whoever dialled of the folders below `path` that they may read, where they may not read that itself; true if there are any.
     pub(super) fn tell_granted(&self, session: &Session, path: &Path) -> Result<bool, CopyError> {
         let Some((people, name)) = self.rights.person(session) else { return Ok(false) };
-        let paths: Vec<_> =
-            people.readable_below(name, path).into_iter().map(|at| escaped(at.as_os_str().as_bytes())).collect();
-        let has_any = !paths.is_empty();
-        if has_any {
-            session.note(&Word::Granted { paths }.to_text())?;
+        let below = people.readable_below(name, path);
+        for at in &below {
+            session.note(&Word::Granted { path: escaped(at.as_os_str().as_bytes()) }.to_text())?;
         }
-        Ok(has_any)
+        Ok(!below.is_empty())
     }
 
     /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.

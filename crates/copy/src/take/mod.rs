@@ -53,6 +53,8 @@ use crate::wish::Wish;
 use crate::words::{MOST_WHY, Word};
 
 const POLL: Duration = Duration::from_millis(5);
+/// Folders that somebody may read below what they have asked for, at most.
+const MOST_GRANTS: usize = 1000;
 
 /// Takes what the other end of `session` gives, until it is all there; of a share that is `striped` from its other nodes, too.
 ///
@@ -254,7 +256,9 @@ impl Taking<'_> {
             Word::Nodes { urls } if self.entries == 0 && self.nodes.dial(&urls) => {
                 self.dealing = Some(Dealing::new(Instant::now()));
             }
-            Word::Granted { paths } if self.outline.is_some() => self.granted.extend(paths),
+            Word::Granted { path } if self.outline.is_some() && self.granted.len() < MOST_GRANTS => {
+                self.granted.push(path)
+            }
             Word::Listing { bytes } => {
                 let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;
                 self.arriving.listings.tell(&bytes)?;
