@@ -20,6 +20,7 @@ SERVICES: dict[str, tuple[list[object], str]] = {
 COMMANDS: dict[str, tuple[list[object], str]] = {
     "copy from": (["copy", "{url}", "{folder}/there"], "share"),
     "copy to": (["copy", "{folder}/file", "{url}"], "share"),
+    "ls": (["ls", "{url}"], "share"),
     "fetches": (["fetches", "{url}"], "share"),
     "perf send": (["perf", "send", "{url}", "--bytes", "1MB"], "perf"),
     "info": (["info", "{url}"], "fields"),

@@ -373,7 +373,7 @@ impl<'py> Watching<'py> {
                 }
                 Event::Deleted(path) => self.deleted.push(path),
                 Event::Notice(text) => self.tell(Some(text))?,
-                Event::Differs { .. } | Event::Detached(_) | Event::Anew | Event::Hash { .. } => {}
+                Event::Listed(_) | Event::Differs { .. } | Event::Detached(_) | Event::Anew | Event::Hash { .. } => {}
             }
         }
         let Some(latest) = latest else { return Ok(()) };

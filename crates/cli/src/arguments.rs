@@ -4,6 +4,7 @@ mod backend;
 mod copy;
 mod doctor;
 mod listen;
+mod ls;
 mod path;
 mod perf;
 mod serve;
@@ -24,6 +25,7 @@ use crate::output_file::growing_file;
 pub(crate) use backend::BackendOptions;
 pub(crate) use copy::{CopyOptions, FetchesOptions, ShareOptions, VerifyOptions};
 pub(crate) use doctor::DoctorOptions;
+pub(crate) use ls::LsOptions;
 pub(crate) use perf::{PerfOptions, PerfSendOptions, PerfServeOptions, PerfSide};
 pub(crate) use serve::ServeOptions;
 pub(crate) use trace::{TraceCommand, TraceMergeOptions, TraceOptions, TracePlotOptions};
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Perf(PerfOptions),
     /// Share a folder, to be copied from (or into) elsewhere: prints the URL that `copy` needs there.
     Share(ShareOptions),
+    /// List what is in a share, a folder or an object store, before anything is copied.
+    Ls(LsOptions),
     /// Copy files and folders to or from a share, and go on where an earlier copy was interrupted.
     Copy(Box<CopyOptions>),
     /// Tell what a share fetches from other shares, or stop it.

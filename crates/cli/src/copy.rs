@@ -100,6 +100,7 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
             start: None,
             part: None,
+            lists: false,
             unsynced: options.no_sync,
         },
         unmatched: options.delete_unmatched,
@@ -182,7 +183,7 @@ impl Shown {
             }
             Event::Differs { path, bytes: Some(bytes), .. } => say(&format!("would copy {path}, {}", size(bytes))),
             Event::Differs { path, .. } => say(&format!("would make {path}")),
-            Event::Deleted(_) => {}
+            Event::Deleted(_) | Event::Listed(_) => {}
             Event::Notice(text) if self.json => say(&json!({ "event": "notice", "why": text }).to_string()),
             Event::Notice(text) => self.beside(&text),
         }

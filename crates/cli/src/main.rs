@@ -11,6 +11,7 @@ mod doctor;
 mod fetches;
 mod inside;
 mod log;
+mod ls;
 mod output_file;
 mod perf;
 mod processes;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         Command::Perf(options) => perf::run(&options.side),
         Command::Share(options) => share::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Copy(options) => Ok(copy::run(&options)),
+        Command::Ls(options) => Ok(ls::run(&options)),
         Command::Fetches(options) => fetches::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Verify(options) => verify::run(&options),
     };

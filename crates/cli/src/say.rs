@@ -135,7 +135,7 @@ fn fitting(line: &str, room: usize) -> String {
 
 /// Lines as a terminal may show them: fields, units and files can have any name, and come from anybody. What would move the cursor, or turn the text around it, is written as
 /// JSON may write it, in whose strings alone it stands there: names are read from it as they are.
-fn printable(lines: &str) -> String {
+pub(crate) fn printable(lines: &str) -> String {
     let mut shown = String::with_capacity(lines.len());
     for sign in lines.chars() {
         if (sign.is_control() && sign != '\n') || turns(sign) {
@@ -145,6 +145,11 @@ fn printable(lines: &str) -> String {
         }
     }
     shown
+}
+
+/// A name as a terminal may show it, in which a line may end.
+pub(crate) fn in_one_line(name: &str) -> String {
+    printable(name).replace('\n', "\\u000a")
 }
 
 /// The text without what stands between `://` and `@`, unless it is the word that examples have there, and without tokens of URLs of which one of the

@@ -142,7 +142,7 @@ impl Fetch {
             Event::Anew => Word::Anew,
             Event::Hash { path, hash } => Word::Hashes { files: vec![(visapult_objects::escaped(&path), hash)] },
             Event::Differs { path, how, bytes } => Word::Differ { all: vec![Differing { path, how, bytes }] },
-            Event::Detached(_) => return None,
+            Event::Detached(_) | Event::Listed(_) => return None,
         })
     }
 

@@ -6,6 +6,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::selection::Patterns;
 
+/// Leaves out all that lies in folders of what is copied: those need not even be read.
+pub(crate) const BELOW_TOP: &str = "*/*";
 /// Patterns of a request at most.
 const MOST_PATTERNS: usize = 256;
 
@@ -16,6 +18,7 @@ pub(crate) struct Filter {
     include: Option<Set>,
     exclude: Option<Set>,
     follows: bool,
+    is_top: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -35,12 +38,18 @@ impl Filter {
     /// Which pattern makes no sense.
     pub(crate) fn new(patterns: &Patterns) -> Result<Self, String> {
         let Patterns { include, exclude, follow } = patterns;
-        Ok(Self { include: Set::new(include)?, exclude: Set::new(exclude)?, follows: *follow })
+        let is_top = exclude.iter().any(|pattern| pattern == BELOW_TOP);
+        Ok(Self { include: Set::new(include)?, exclude: Set::new(exclude)?, follows: *follow, is_top })
     }
 
     /// What links lead to is meant, and not the links.
     pub(crate) const fn follows(&self) -> bool {
         self.follows
+    }
+
+    /// Nothing that lies in folders is meant.
+    pub(crate) const fn is_top(&self) -> bool {
+        self.is_top
     }
 
     /// The folder at `path` is walked.

@@ -175,6 +175,17 @@ impl People {
         })
     }
 
+    /// The outermost of the folders below `path` that are granted to this person, where neither that is nor what holds it.
+    pub(crate) fn readable_below(&self, name: &str, path: &Path) -> Vec<&Path> {
+        let granted =
+            || self.find(name).into_iter().flat_map(|person| person.read.iter().map(|one| one.path.as_path()));
+        if granted().any(|at| path.starts_with(at)) {
+            return Vec::new();
+        }
+        let is_outermost = |at: &&Path| !granted().any(|other| other != *at && at.starts_with(other));
+        granted().filter(|at| at.starts_with(path)).filter(is_outermost).collect()
+    }
+
     fn not_granted(&self, name: &str, right: Right, granted: &[Granted], path: &Path) -> CopyError {
         let verb = if right == Right::Read { "read" } else { "write" };
         let what = listed(granted.iter().map(|one| place(&one.path)));
@@ -257,6 +268,9 @@ mod tests {
         );
         assert_eq!(told("ada", Right::Write, "in"), "ada may not write in here, nothing; ask Ada");
         assert!(told("eve", Right::Read, "runs").contains("nothing"));
+        let below = |name, path: &str| people.readable_below(name, path.as_ref()).len();
+        assert_eq!(people.readable_below("grace", "".as_ref()), [Path::new("runs")]);
+        assert_eq!((below("grace", "runs"), below("grace", "in"), below("ada", ""), below("eve", "")), (0, 0, 0, 0));
         assert_eq!((people.weight("grace"), people.weight("ada")), (3, 1));
         assert!(people.most_bps("grace") == Some(10_000_000) && people.most_bps("ada").is_none());
         // Tokens are made once, for their owner alone.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use visapult_ripp_net::units::prefixed;
 
+use crate::inventory::Item;
+
 /// What the taking end has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -158,6 +160,8 @@ pub enum Event {
         /// Bytes of the file at the source; none of a folder or link.
         bytes: Option<u64>,
     },
+    /// In a listing: this is there.
+    Listed(Item),
     /// Something was deleted that the sources do not have, or have as something of another kind; or would be.
     Deleted(String),
     /// The share that fetches it goes on alone, and knows it by this number.
@@ -183,6 +187,8 @@ pub(crate) struct Moved {
     pub(crate) arrived: u64,
     /// The other end takes nothing before it is asked again, for these take with it.
     pub(crate) nodes: Vec<String>,
+    /// Whoever asks may not read what they ask for, but these folders below it, [`escaped`](visapult_objects::escaped).
+    pub(crate) granted: Vec<String>,
 }
 
 /// What came of a copy.

@@ -11,7 +11,7 @@ use crate::wish::Wish;
 
 /// Files and folders.
 pub(crate) const SHARE: Service =
-    Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy and visapult verify" };
+    Service { name: "share", printed_by: "visapult share", taken_by: "visapult copy, visapult ls and visapult verify" };
 /// A dialler that has heard the last word ends the session within this time.
 pub(crate) const LAST_PATIENCE: Duration = Duration::from_secs(5);
 /// What this build speaks: what every build of it understands; with parts of fields, which older ones would take for whole files; and with links
@@ -23,6 +23,8 @@ const VERSION_THAT_FOLLOWS: u32 = 4;
 pub(crate) const STRIPES: &str = "stripes";
 /// What a dialler is able of that holds ranges which are offered before it could ask for them, until it knows whether it wants them.
 pub(crate) const EARLY: &str = "early";
+/// What a dialler is able of that lists, and is told what it may read below what it asks for, where it may not read that itself.
+pub(crate) const GRANTS: &str = "grants";
 const KIND: &str = "copy";
 
 /// What the dialler wants.

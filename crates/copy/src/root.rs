@@ -11,6 +11,7 @@ use visapult_objects::{Connection, ObjectUrl, PATIENCE};
 
 use crate::error::{CopyError, reason};
 use crate::fields::{DOCUMENTS, FieldPart, FieldTree, Place, Turn};
+use crate::misspelt;
 use crate::names::{Name, last_name, shown};
 use crate::objects::Store;
 use crate::opened::Opened;
@@ -110,7 +111,10 @@ impl Root {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             return Err(CopyError::stream(path));
         }
-        let real = std::fs::canonicalize(path).map_err(wrong)?;
+        let real = std::fs::canonicalize(path).map_err(|cause| {
+            let folder = |at: &Path| if at.as_os_str().is_empty() { Path::new(".").to_owned() } else { at.to_owned() };
+            misspelt::at(path, &cause, |at| Ok(std::fs::read_dir(folder(at))?.map(|found| Ok(found?.file_name()))))
+        })?;
         let open = |dir: &Path| Dir::open_ambient_dir(dir, cap_std::ambient_authority()).map(Arc::new).map_err(wrong);
         // `folder/.` is what is in the folder.
         let is_content = path.as_os_str().as_bytes().ends_with(b"/.");
@@ -140,12 +144,17 @@ impl Root {
         path: &Path,
         opened: &mut Opened,
     ) -> Result<Self, CopyError> {
-        let wrong = |cause: io::Error| match CopyError::at(path, &cause) {
+        let names = |at: &Path| {
+            let at = if at.as_os_str().is_empty() { Path::new(".") } else { at };
+            Ok(share.read_dir(at)?.map(|found| Ok(found?.file_name())))
+        };
+        let wrong = |cause: io::Error| {
             // No shell has looked at it.
-            CopyError::Here(why) if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) => {
-                CopyError::Here(format!("{why}; a pattern goes with include, beside the URL of its folder"))
+            if cause.kind() == io::ErrorKind::NotFound && has_pattern(path) {
+                let why = CopyError::at(path, &cause);
+                return CopyError::Here(format!("{why}; a pattern goes with include, beside the URL of its folder"));
             }
-            why => why,
+            misspelt::at(path, &cause, names)
         };
         let folder = |dir: Arc<Dir>, name: Option<Name>, shown: String| {
             let reach = Some(Reach { share: Some(Arc::clone(share)), at: path.to_owned() });

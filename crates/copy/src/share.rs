@@ -36,7 +36,7 @@ use crate::fetching::Fetches;
 use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::{inner_path, shown};
-use crate::request::{EARLY, LAST_PATIENCE, Request, SHARE, STRIPES, Verb};
+use crate::request::{EARLY, GRANTS, LAST_PATIENCE, Request, SHARE, STRIPES, Verb};
 use crate::weights;
 use crate::words::Word;
 
@@ -258,11 +258,12 @@ impl Share {
                     self.tell_nodes(&copy.session);
                 }
                 let begin = if request.is_able(EARLY) { Begin::AtOnce } else { Begin::WhenAsked };
-                let which = Which { only, span: *span, part: part.as_ref(), begin };
+                let tells_grants = request.is_able(GRANTS);
+                let which = Which { only, span: *span, part: part.as_ref(), begin, tells_grants };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Stripe { paths, only, span }) => {
-                let which = Which { only, span: *span, part: None, begin: Begin::WhenAsked };
+                let which = Which { only, span: *span, part: None, begin: Begin::WhenAsked, tells_grants: false };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),

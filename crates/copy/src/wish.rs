@@ -23,6 +23,9 @@ pub struct Wish {
     /// The source is a part of a file, whose first byte is there.
     #[serde(default)]
     pub start: Option<u64>,
+    /// Only tell what is listed: it is held against nothing.
+    #[serde(skip)]
+    pub lists: bool,
     /// Files get their names before the disk has them.
     #[serde(default)]
     pub unsynced: bool,

@@ -54,6 +54,8 @@ pub(crate) enum Word {
     Nodes { urls: Vec<String> },
     /// Giver, first of all: the first listing, [`escaped`](visapult_objects::escaped), which is offered as well for those that pass this over.
     Listing { bytes: String },
+    /// A share that was asked for a listing: not all of that may be read, but this folder below, [`escaped`](visapult_objects::escaped).
+    Granted { path: String },
     /// Giver, before anything is listed: it is a Zarr group, whose arrays and coordinates are called so; none if there are too many to tell.
     Group { arrays: Option<Vec<String>> },
     /// Giver: that was all, so many entries.
@@ -143,6 +145,7 @@ mod tests {
             Word::Wants { upto: 9, files: Vec::new(), later: vec![(5, 2)] },
             Word::Nodes { urls: vec!["ripp://b:1/x".to_owned()] },
             Word::Listing { bytes: escaped(b"\x01\0a") },
+            Word::Granted { path: "notes/2026".to_owned() },
             Word::Group { arrays: Some(vec!["p".to_owned(), "z".to_owned()]) },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
             Word::Compared { wanted: vec![7], same: Vec::new() },

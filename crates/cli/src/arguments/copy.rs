@@ -68,7 +68,9 @@ Examples:
 const SHARE_HELP: &str = "\
 Examples:
   there:  visapult share /data/runs
-  here:   visapult copy 'ripp://...' .
+  here, to see what there is, and to have it:
+    visapult ls 'ripp://...'
+    visapult copy 'ripp://...' .
   where others may copy into it, too; without --write it is --read-only:
     visapult share /data/incoming --write
 
@@ -276,7 +278,7 @@ pub(crate) struct VerifyOptions {
 }
 
 /// Names of files need not be text.
-fn place() -> impl TypedValueParser<Value = Endpoint> {
+pub(super) fn place() -> impl TypedValueParser<Value = Endpoint> {
     OsStringValueParser::new().try_map(Endpoint::try_from)
 }
 

@@ -114,6 +114,7 @@ pub(crate) fn give(
             tally: giving.tally,
             arrived: giving.under_way.arrived(),
             nodes: std::mem::take(&mut giving.nodes),
+            granted: Vec::new(),
         };
         // The readers end: what they are at is needless now.
         drop(giving);

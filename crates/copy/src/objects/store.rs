@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, future};
+use futures_util::{StreamExt, TryStreamExt, future, stream};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, path};
-use visapult_objects::{At, Connection, Fault, ObjectUrl, PATIENCE, location};
+use visapult_objects::{At, Connection, Fault, ObjectUrl, PATIENCE, key_of, location};
 
 use crate::error::CopyError;
 use crate::listing::Mtime;
@@ -47,6 +47,29 @@ impl From<&ObjectMeta> for Told {
             (s, _) => Mtime { s, ns: 0 },
         };
         Self { size: meta.size, mtime }
+    }
+}
+
+/// What a store lists.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) key: String,
+    /// It can be one below a folder; else it ends with a `/`, or is nothing that can be copied.
+    pub(super) is_path: bool,
+    pub(super) told: Told,
+}
+
+impl From<&ObjectMeta> for Key {
+    fn from(meta: &ObjectMeta) -> Self {
+        let (key, is_path) = key_of(&meta.location);
+        Self { key, is_path, told: Told::from(meta) }
+    }
+}
+
+impl Key {
+    /// What keys begin with that lie in a folder.
+    fn of_folder(prefix: &path::Path) -> Self {
+        Self { key: format!("{prefix}/"), is_path: false, told: Told { size: 0, mtime: Mtime { s: 0, ns: 0 } } }
     }
 }
 
@@ -183,12 +206,34 @@ impl Store {
     }
 
     /// All objects of a bucket below the prefix, as the store lists them.
-    pub(super) fn list(&self) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+    pub(super) fn list(&self) -> BoxStream<'static, object_store::Result<Key>> {
         let below = match &self.url().at {
             At::Bucket { key, .. } => path::Path::parse(key).ok(),
             At::Web { .. } => None,
         };
-        self.connection.objects().list(below.as_ref())
+        self.connection.objects().list(below.as_ref()).map_ok(|meta| Key::from(&meta)).boxed()
+    }
+
+    /// The same without what lies in folders: of those the store tells no more than that they are there.
+    pub(super) fn list_top(&self) -> BoxStream<'static, object_store::Result<Key>> {
+        let Some(bucket) = self.connection.bucket().cloned() else { return stream::empty().boxed() };
+        let prefix = self.prefix();
+        let first: Option<Option<String>> = Some(None);
+        let pages = stream::try_unfold(first, move |token| {
+            let (bucket, prefix) = (bucket.clone(), prefix.clone());
+            async move {
+                let Some(page_token) = token else { return Ok::<_, object_store::Error>(None) };
+                let options =
+                    PaginatedListOptions { delimiter: Some("/".into()), page_token, ..PaginatedListOptions::default() };
+                let prefix = Some(prefix.as_str()).filter(|prefix| !prefix.is_empty());
+                let page = bucket.list_paginated(prefix, options).await?;
+                let folders = page.result.common_prefixes.iter().map(Key::of_folder);
+                let mut keys: Vec<Key> = page.result.objects.iter().map(Key::from).chain(folders).collect();
+                keys.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+                Ok(Some((stream::iter(keys.into_iter().map(Ok)), page.page_token.map(Some))))
+            }
+        });
+        pages.try_flatten().boxed()
     }
 
     /// Nobody wants anything of it any more.

@@ -14,9 +14,9 @@ use object_store::aws::AmazonS3;
 use object_store::multipart::MultipartStore;
 use object_store::{Attribute, Attributes, GetRange, MultipartId, PutOptions, PutPayload, path};
 
-use visapult_objects::{Fault, ObjectUrl, SENDING_PATIENCE, key_of, location};
+use visapult_objects::{Fault, ObjectUrl, SENDING_PATIENCE, location};
 
-use super::store::{Store, Told};
+use super::store::{Key, Store, Told};
 use crate::error::CopyError;
 use crate::listing::{MOST_DEPTH, Mtime};
 use crate::lock::lock;
@@ -324,10 +324,9 @@ impl Found {
 
     async fn list(&mut self, store: &Store) -> Result<(), Fault> {
         let mut listed = store.list();
-        while let Some(meta) = listed.next().await.transpose()? {
-            let (key, is_path) = key_of(&meta.location);
+        while let Some(Key { key, is_path, told }) = listed.next().await.transpose()? {
             if is_path {
-                self.there.insert(key, Told::from(&meta));
+                self.there.insert(key, told);
             }
         }
         Ok(())

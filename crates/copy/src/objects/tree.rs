@@ -8,11 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use object_store::ObjectMeta;
+use visapult_objects::Fault;
 
-use visapult_objects::{Fault, key_of};
-
-use super::store::{Store, Told};
+use super::store::{Key, Store, Told};
 use crate::filter::Filter;
 use crate::listing::{MOST_DEPTH, Mtime};
 use crate::names::Name;
@@ -45,7 +43,7 @@ pub(crate) enum Step {
 /// Lists what is below a key.
 pub(crate) struct Keys {
     store: Arc<Store>,
-    stream: Option<BoxStream<'static, object_store::Result<ObjectMeta>>>,
+    stream: Option<BoxStream<'static, object_store::Result<Key>>>,
     prefix: String,
     growing: Growing,
     over: AtomicBool,
@@ -54,7 +52,7 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(store: &Arc<Store>, filter: Filter) -> Self {
         Self {
-            stream: Some(store.list()),
+            stream: Some(if filter.is_top() { store.list_top() } else { store.list() }),
             prefix: store.prefix(),
             store: Arc::clone(store),
             growing: Growing::new(filter),
@@ -79,10 +77,9 @@ impl Iterator for Keys {
             let stream = self.stream.as_mut()?;
             let odd = |why: String| Some(Step::Odd { key: String::new(), why });
             match self.store.connection.run(async { Ok(stream.next().await.transpose()?) }, &self.over) {
-                Ok(Some(meta)) => {
-                    let (key, is_path) = key_of(&meta.location);
+                Ok(Some(Key { key, is_path, told })) => {
                     let Some(below) = key.strip_prefix(&self.prefix) else { continue };
-                    if !self.growing.add(below, is_path, Told::from(&meta)) {
+                    if !self.growing.add(below, is_path, told) {
                         self.stream = None;
                         return odd("the store does not list its keys in order: what follows is not known".to_owned());
                     }

@@ -30,6 +30,8 @@ pub(super) struct Which<'a> {
     pub(super) span: Option<Span>,
     pub(super) part: Option<&'a FieldPart>,
     pub(super) begin: Begin,
+    /// Whoever may not read what they ask for is told what they may read below.
+    pub(super) tells_grants: bool,
 }
 
 impl Share {
@@ -50,6 +52,9 @@ impl Share {
         for path in paths {
             let is_content = path.ends_with("/.");
             let path = inner(path)?;
+            if which.tells_grants && self.tell_granted(session, &path)? {
+                continue;
+            }
             let (dir, name, path) = self.place(session, Right::Read, &path)?;
             let root = Root::within(&dir, name.as_ref(), path, &mut opened)?;
             holding.set(opened.count()).map_err(CopyError::Here)?;

@@ -1,10 +1,12 @@
 //! Who may do what in a share: whoever has its URL, or each whom a policy names.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata};
+use visapult_objects::escaped;
 use visapult_ripp_net::Session;
 
 use super::Share;
@@ -15,6 +17,7 @@ use crate::hours::Moment;
 use crate::names::{Name, last_name};
 use crate::people::{People, Right};
 use crate::wish::{Delete, Wish};
+use crate::words::Word;
 
 #[derive(Debug)]
 pub(super) enum Rights {
@@ -63,6 +66,16 @@ impl Share {
             return Err(CopyError::Here(format!("delete tells what is there, and {why}")));
         }
         Ok((dir, rest))
+    }
+
+    /// Tells whoever dialled of the folders below `path` that they may read, where they may not read that itself; true if there are any.
+    pub(super) fn tell_granted(&self, session: &Session, path: &Path) -> Result<bool, CopyError> {
+        let Some((people, name)) = self.rights.person(session) else { return Ok(false) };
+        let below = people.readable_below(name, path);
+        for at in &below {
+            session.note(&Word::Granted { path: escaped(at.as_os_str().as_bytes()) }.to_text())?;
+        }
+        Ok(!below.is_empty())
     }
 
     /// The folder that whoever dialled may do this in and that holds `path`, what that is called, and the rest of the path.

@@ -20,6 +20,8 @@ const MOST_PENDING: usize = 32 << 10;
 /// How something differs, in a dry run, that has to give way first.
 const OF_ANOTHER_KIND: &str = "is of another kind there";
 
+const OUT_OF_TURN: &str = "its entries do not follow one another";
+
 /// What is said of a file that is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -46,9 +48,14 @@ impl Taking<'_> {
                     self.nodes.know(&entry);
                 }
                 self.entries += 1;
+                if let Some(outline) = &mut self.outline {
+                    let item = outline.item(entry).ok_or_else(|| protocol(OUT_OF_TURN))?;
+                    self.telling.listed(item);
+                    continue;
+                }
                 self.tree.make_top(&entry)?;
                 self.telling.top.clone_from(self.tree.top());
-                let verdict = self.tree.take(entry).ok_or_else(|| protocol("its entries do not follow one another"))?;
+                let verdict = self.tree.take(entry).ok_or_else(|| protocol(OUT_OF_TURN))?;
                 match verdict {
                     Ok(verdict) => {
                         if number == 0 {

@@ -43,6 +43,7 @@ use self::unknown::Unknown;
 use self::whole_hash::WholeHashes;
 use crate::bundle::{BUNDLE, UnaskedName};
 use crate::error::CopyError;
+use crate::inventory::Outline;
 use crate::landing::{Ground, Landing};
 use crate::notices::line;
 use crate::ranges::RangeName;
@@ -52,6 +53,8 @@ use crate::wish::Wish;
 use crate::words::{MOST_WHY, Word};
 
 const POLL: Duration = Duration::from_millis(5);
+/// Folders that somebody may read below what they have asked for, at most.
+const MOST_GRANTS: usize = 1000;
 
 /// Takes what the other end of `session` gives, until it is all there; of a share that is `striped` from its other nodes, too.
 ///
@@ -85,6 +88,8 @@ pub(crate) fn take(
             is_all_new: false,
             knows: landing.as_ref().is_none_or(|landing| landing.is_known),
             group: None,
+            outline: wish.lists.then(Outline::default),
+            granted: Vec::new(),
             arriving: Arriving::default(),
             pending: HashMap::new(),
             waiting: Waiting::default(),
@@ -103,6 +108,7 @@ pub(crate) fn take(
         taking.telling.finish_notices();
         taking.count_late();
         taking.telling.tally.resumed_bytes = taking.pool.verified_bytes();
+        taken.granted = std::mem::take(&mut taking.granted);
         (taken.tally, taken.arrived) = (taking.telling.tally, taking.arriving.bytes());
         if let Err(CopyError::Stopped) = outcome {
             // What has got its name until now counts there, too.
@@ -145,6 +151,9 @@ struct Taking<'a> {
     is_all_new: bool,
     /// Whoever gives may know what lies there.
     knows: bool,
+    /// Where only a listing is wanted, and what may be read where not all of it may.
+    outline: Option<Outline>,
+    granted: Vec<String>,
     /// What comes is a Zarr group.
     group: Option<Group>,
     arriving: Arriving,
@@ -246,6 +255,9 @@ impl Taking<'_> {
         match word {
             Word::Nodes { urls } if self.entries == 0 && self.nodes.dial(&urls) => {
                 self.dealing = Some(Dealing::new(Instant::now()));
+            }
+            Word::Granted { path } if self.outline.is_some() && self.granted.len() < MOST_GRANTS => {
+                self.granted.push(path)
             }
             Word::Listing { bytes } => {
                 let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;

@@ -10,6 +10,7 @@ use visapult_ripp_net::Session;
 use super::giving_way::StandIns;
 use super::pool::Pending;
 use crate::error::CopyError;
+use crate::inventory::Item;
 use crate::names::shown;
 use crate::notices::Notices;
 use crate::ranges::RangeHash;
@@ -130,6 +131,11 @@ impl<'a> Telling<'a> {
             paths.iter().for_each(|path| (self.watch)(Event::Deleted(path.clone())));
         }
         Ok(())
+    }
+
+    /// In a listing, what is there.
+    pub(super) fn listed(&mut self, item: Item) {
+        (self.watch)(Event::Listed(item));
     }
 
     /// In a dry run, what would be done.

@@ -82,9 +82,11 @@ impl FolderWalk {
             if !self.filter.enters(meant) {
                 return Ok(None);
             }
-            let dir = folder.dir.open_dir_nofollow(name.as_path())?;
-            let (path, meant) = (path.clone(), meant.to_owned());
-            self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
+            if !self.filter.is_top() {
+                let dir = folder.dir.open_dir_nofollow(name.as_path())?;
+                let (path, meant) = (path.clone(), meant.to_owned());
+                self.enter(Folder { path, meant, ..Folder::of(dir, &root, depth + 1) })?;
+            }
             Kind::Folder
         } else if metadata.is_symlink() && self.filter.follows() {
             return self.look_beyond(name, meant);
