@@ -1,6 +1,7 @@
 """openPMD files, held against what h5py has of them by the words of the standard."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -211,6 +212,20 @@ def test_what_links_lead_to_is_not_read(tmp_path: Path) -> None:
     assert ([field["name"] for field in seen["fields"]], seen["steps"]) == (["u"], [0, 0])
     links = [f"{name} (it is behind a link, which is not followed)" for name in ("link", "soft", "iteration 1")]
     assert f"not read: {links[0]}, {links[1]}, virtual (its values are in other files); not read: {links[2]}" in seen["format"]
+
+
+@pytest.mark.parametrize("linked", ["data", "data/0", "data/0/meshes"])
+def test_a_share_does_not_open_what_links_lead_to(linked: str, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    # Whoever opens it waits for ever, and holds up all who read HDF5.
+    os.mkfifo(folder / "pipe.h5")
+    with minimal(folder / "run.h5", [0]) as file:
+        del file[linked]
+        file[linked] = h5py.ExternalLink("pipe.h5", "/v")
+    minimal(folder / "whole.h5", [0]).close()
+    run("copy", "--field", "u", f"{url}/run.h5", tmp_path / "none.zarr", check=False)
+    run("copy", "--field", "u", f"{url}/whole.h5", tmp_path / "copy.zarr")
+    assert (tmp_path / "copy.zarr").is_dir()
 
 
 def test_what_is_no_mesh_is_opened_by_its_whole_path_as_in_every_hdf5_file(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use visapult_pipeline::{CodeBits, MOST_EDGE, Up};
+use visapult_pipeline::{Camera, CodeBits, MOST_EDGE, Up};
 use visapult_ripp_net::units::parse_bytes;
 
 use crate::output_file::growing_file;
@@ -323,7 +323,7 @@ fn parse_crop(text: &str) -> Result<Crop, String> {
     let parts: Option<Vec<_>> = text.split(',').map(part).collect();
     let crop: Option<[[f64; 2]; 3]> = parts.and_then(|parts| parts.try_into().ok());
     let crop = crop.ok_or("expected a part of each axis, such as 0:1,0.25:0.75,:")?;
-    if crop.iter().any(|[from, to]| !(0.0 <= *from && from < to && *to <= 1.0)) {
+    if (Camera { crop, ..Camera::default() }).validate().is_err() {
         return Err("a part goes upwards, from 0 or more to 1 at most: it is told in shares of the axis, not in samples, as ?box=Z,Y,X has them".to_owned());
     }
     Ok(Crop(crop))

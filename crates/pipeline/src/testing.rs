@@ -66,7 +66,7 @@ pub(crate) fn elsewhere() -> [View; 7] {
         with(Camera { target: [0.0, 0.4, 0.0], ..camera }),
         with(Camera { fov_deg: 15.0, ..camera }),
         with(Camera { stretch: [1.0, 1.0, 2.0], ..camera }),
-        with(Camera { crop: [[0.0, 1.0], [0.5, 1.0], [0.0, 1.0]], ..camera }),
+        with(Camera { crop: [[0.0, 1.0], [0.12, 1.0], [0.0, 1.0]], ..camera }),
         View { viewport: [320, 480], ..view() },
     ]
 }

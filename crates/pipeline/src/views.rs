@@ -10,7 +10,7 @@ const ALIKE_WITHIN_DEG: f64 = 20.0;
 const ALIKE_WITHIN_ZOOM: f64 = 0.25;
 /// The same for the target, as a share of the distance.
 const ALIKE_WITHIN_SHIFT: f64 = 0.1;
-/// The same for where the box is cropped, as a share of its edges.
+/// The same for where the box is cropped, as a share of the part that is shown.
 const ALIKE_WITHIN_CROP: f64 = 0.1;
 
 /// Angle between the view directions of two cameras, in degrees.
@@ -33,6 +33,9 @@ pub(crate) fn are_alike(a: &View, b: &View) -> bool {
         && !changed(a.distance, b.distance)
         && !changed(a.fov_deg, b.fov_deg)
         && !(0..3).any(|axis| changed(a.stretch[axis], b.stretch[axis]))
-        && !a.crop.as_flattened().iter().zip(b.crop.as_flattened()).any(|(a, b)| (a - b).abs() > ALIKE_WITHIN_CROP)
+        && a.crop.iter().zip(&b.crop).all(|(a, b)| {
+            let most = ALIKE_WITHIN_CROP * (b[1] - b[0]);
+            (a[0] - b[0]).abs() <= most && (a[1] - b[1]).abs() <= most
+        })
         && shift <= ALIKE_WITHIN_SHIFT * b.distance
 }

@@ -35,6 +35,7 @@ mod stretched;
 mod testing;
 mod transfer_function;
 mod volume;
+mod world_box;
 
 pub use bricks::{
     BrickError, CodeBits, EncodedBrick, LevelCoding, MOST_ALONG_BRICKS, Pyramid, encode_level, finest_brick_level,

@@ -2,11 +2,11 @@
 
 use visapult_volume::{Decomposition, Grid};
 
-use crate::camera::WorldBox;
 use crate::interpolation::interpolate;
 use crate::testing::scenes::{FIELDS, values_of};
 use crate::testing::{blocks_of, soft};
 use crate::transfer_function::REFERENCE_LENGTH;
+use crate::world_box::WorldBox;
 use crate::{
     Camera, CodeBits, Image, KeyView, LevelCoding, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
     SegmentStack, SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,

@@ -133,10 +133,17 @@ impl Choice {
         let listed: Vec<_> = others.clone().take(MAX_OTHERS).map(told).collect();
         let more = if others.clone().count() > MAX_OTHERS { ", ..." } else { "" };
         let first = others.clone().next()?.fields.first()?;
-        let place = self.source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-        let opened = format!(" (open as {place}{}{first})", self.mark);
+        let opened = format!(" (open as {}{}{first})", self.name_on_disk(), self.mark);
         let opened = if opened.len() <= MAX_OPENED { opened } else { String::new() };
         Some(format!("Also there{opened}: {}{more}", listed.join(", ")))
+    }
+
+    /// Without the folders before it: a Zarr folder has others in it.
+    fn name_on_disk(&self) -> &str {
+        let whole = self.source.trim_end_matches('/');
+        let last = whole.rfind('/').map_or(0, |slash| slash + 1);
+        let folder = whole.find(".zarr/").map_or(last, |end| whole[..end].rfind('/').map_or(0, |slash| slash + 1));
+        &whole[folder.min(last)..]
     }
 
     /// As a source's user calls what holds them.

@@ -35,7 +35,7 @@ impl FromStr for Samples {
         let first = if first.trim().is_empty() { 0 } else { count_of(first)? };
         let end = if end.trim().is_empty() { None } else { Some(count_of(end)?) };
         if end.is_some_and(|end| end <= first) {
-            return Err(format!("{text:?} holds none: it ends where it begins, or before"));
+            return Err(format!("{text:?} holds none"));
         }
         Ok(Self { first, end })
     }

@@ -22,8 +22,7 @@ struct Stem {
 }
 
 /// How vectors of three numbered components are called, in small letters: of bare numbers, others are as likely members of a family.
-const NUMBERED: &str =
-    "a acc b bcc bx current displacement e ex fc flux force fr j jx m mom momentum mx u ux v vel velocity vx";
+const NUMBERED: &str = "acc bcc bx current displacement flux force mom momentum v vel velocity vx";
 /// What has a value along each axis without being a vector, in small letters: coefficients and stresses.
 const ALONG_AXES: &str =
     "cond conductivity diff diffusivity k kappa perm permeability porosity sigma strain stress viscosity";
@@ -49,7 +48,10 @@ pub fn vectors_of(fields: &[FieldInfo]) -> Vec<Vector> {
     let vector = |(stem, components): (&Stem, &[Option<usize>; 3])| {
         let components = stem.components(*components, fields)?;
         let magnitude = stem.magnitude(components.len());
-        let is_family = stem.is_numbered() && [0, 4].iter().any(|n| names.contains(stem.with(n).as_str()));
+        // Beside vx1 is vy1, or vx4: components of several.
+        let has_sibling = stem.sibling().is_some_and(|sibling| names.contains(sibling.as_str()));
+        let is_family =
+            stem.is_numbered() && (has_sibling || [0, 4].iter().any(|n| names.contains(stem.with(n).as_str())));
         (!is_family && !names.contains(magnitude.as_str())).then_some(Vector { magnitude, components })
     };
     let (mut vectors, mut numbered) = (Vec::new(), Vec::new());
@@ -164,6 +166,12 @@ impl Stem {
 
     fn last(&self) -> &str {
         self.before.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// The name that the first of another axis would have: `vy1` of `vx1`.
+    fn sibling(&self) -> Option<String> {
+        let (axis, other) = if self.before.ends_with('X') { ('X', 'Y') } else { ('x', 'y') };
+        self.before.strip_suffix(axis).map(|before| format!("{before}{other}1{}", self.behind))
     }
 
     /// The name with such a number in place of a component's.
@@ -297,6 +305,8 @@ mod tests {
             &["mix", "miy"],
             &["flux", "fluy"],
             &["tau_xx", "tau_xy", "tau_xz"],
+            &["vx1", "vx2", "vx3", "vy1", "vy2", "vy3"],
+            &["m1", "m2", "m3"],
             &[],
         ] {
             assert_eq!(of(names), [], "{names:?}");

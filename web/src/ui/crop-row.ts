@@ -3,6 +3,8 @@ import { AXIS_NAMES, type AxisScale, axisScales, UNCROPPED } from "../volume/ind
 import type { Crop, GridInfo, Part, SourceInfo } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 
+/** As sources name those that they have. */
+const HAS_OPTIONS = /\?(level|spacing|box)=/;
 const TOGETHER = "With Shift both ends move";
 /** Of a step, that shares are rounded by. */
 const ROUNDING = 1e-4;
@@ -43,7 +45,7 @@ export class CropRow {
     const isWhole = shown.every(([from, to]) => from === 0 && to === 1);
     this.#whole.setAttribute("aria-disabled", String(isWhole));
     this.#hint.hidden = isWhole || source.live;
-    setText(this.#alone, `${source.name.includes("?") ? "&" : "?"}box=${boxWords(source.grid, shown)}`);
+    setText(this.#alone, `${HAS_OPTIONS.test(source.name) ? "&" : "?"}box=${boxWords(source.grid, shown)}`);
   }
 
   #take(axis: 0 | 1 | 2, part: Part): void {

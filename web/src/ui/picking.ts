@@ -38,7 +38,9 @@ export class Picking {
 
   /** There is a new session; of the `same` source, what was found holds. */
   begin(same: boolean): void {
+    // Nobody answers what was asked in the one before.
     this.#isOpen = false;
+    if (this.#said === ASKED) this.#said = null;
     if (!same) this.clear();
   }
 

@@ -493,6 +493,7 @@ export class Viewer {
     const known = this.#knownOf(field);
     const plan = same ? this.#state.plan : null;
     this.#set({ source, steps, field, step, ...known, plan, playing, steering: this.#steeringShown() });
+    this.#showPicked();
     this.#sendView();
   }
 

@@ -22,7 +22,7 @@ use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::predictions::Predicted;
 use crate::statistics::FieldStatistics;
 use crate::step_store::{LoadedStep, StepKey};
-use crate::wire::{Answer, BulkHeader, Field, Pick, PictureRay, Severity, Spot, ToPage, View};
+use crate::wire::{Answer, BulkHeader, Field, Pick, PictureRay, Severity, Spot, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -102,7 +102,7 @@ impl Driver {
             if let Some((view, view_at)) = state.view.clone() {
                 if let Some((step, pick)) = self.step.clone().and_then(|step| Some((step, state.pick.take()?))) {
                     drop(state);
-                    self.told.say(&ToPage::Picked(answer(&step, &view, pick)));
+                    self.told.picked(answer(&step, &view, pick));
                     state = lock(&shared.state);
                     continue;
                 }

@@ -8,7 +8,9 @@ use super::ControlSink;
 use super::lifelines::Lifelines;
 use crate::back_end::BackEnd;
 use crate::step_store::StepKey;
-use crate::wire::{Field, Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome};
+use crate::wire::{
+    Answer, Field, Freshness, Notice, Plan, Planned, ProxyChoice, Severity, Steps, ToPage, View, Welcome,
+};
 
 /// How long to wait before a control message that found no room is tried again.
 const RETRY: Duration = Duration::from_millis(50);
@@ -27,6 +29,8 @@ pub(super) struct Told {
     /// What the step that is shown is like, and why one cannot be shown, where that found no room.
     untold_field: Option<ToPage>,
     untold_failure: Option<ToPage>,
+    /// The same of a value that was asked for.
+    untold_value: Option<ToPage>,
     lifelines: Lifelines,
 }
 
@@ -40,6 +44,7 @@ impl Told {
             freshness: None,
             untold_field: None,
             untold_failure: None,
+            untold_value: None,
             lifelines: Lifelines::default(),
         }
     }
@@ -72,12 +77,18 @@ impl Told {
         self.untold();
     }
 
+    /// A value that was asked for; as soon as there is room, for a page asks for no other before.
+    pub(super) fn picked(&mut self, answer: Answer) {
+        self.untold_value = Some(ToPage::Picked(answer));
+        self.untold();
+    }
+
     /// What found no room; when to try again if there still is none.
     fn untold(&mut self) -> Option<Instant> {
-        for message in [&mut self.untold_field, &mut self.untold_failure] {
+        for message in [&mut self.untold_field, &mut self.untold_failure, &mut self.untold_value] {
             message.take_if(|message| (self.control)(message.encode()));
         }
-        let is_left = self.untold_field.is_some() || self.untold_failure.is_some();
+        let is_left = [&self.untold_field, &self.untold_failure, &self.untold_value].iter().any(|left| left.is_some());
         is_left.then(|| Instant::now() + RETRY)
     }
 

@@ -6,8 +6,9 @@
 use visapult_volume::Box3;
 
 pub(crate) use super::lanes::LANES;
-use crate::camera::{View, WorldBox, dot};
+use crate::camera::{View, dot};
 use crate::volume::{Frame, Placement};
+use crate::world_box::WorldBox;
 
 /// Pixels along each edge of a packet.
 pub(crate) const PACKET_EDGE: usize = 4;

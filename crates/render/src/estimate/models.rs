@@ -5,13 +5,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::levels::{Level, Spot, Visible, rounded};
 use super::{Form, Subject, TRUE_STEP};
-use crate::camera::WorldBox;
 use crate::cpu::table::Table;
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
 use crate::scalar_slabs::{Faces, Quantiser, ScalarKeyframe, VALUE_CODES, reached};
 use crate::slabs::{Layers, samples_per_slab, visible_depths};
 use crate::volume::Placement;
+use crate::world_box::WorldBox;
 use crate::{SlabGeometry, View};
 
 /// Samples of a ray that are read before any is composited: reading one need not wait for another.

@@ -6,11 +6,11 @@ use visapult_volume::ValueRange;
 use super::chunks::GpuVolume;
 use super::device::GpuError;
 use super::rays::RaysTold;
-use crate::camera::WorldBox;
 use crate::key_rays::Planes;
 use crate::scalar_slabs::FaceMaker;
 use crate::segments::SegmentMaker;
 use crate::slabs::TilePlace;
+use crate::world_box::WorldBox;
 use crate::{KeyView, ScalarKeyframe, SegmentKey, SegmentKeyframe, TransferFunction, View, Volume};
 
 const SOURCE: &str = concat!(include_str!("scene.wgsl"), include_str!("lines.wgsl"));

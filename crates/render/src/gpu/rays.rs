@@ -3,8 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::View;
-use crate::camera::WorldBox;
 use crate::volume::Placement;
+use crate::world_box::WorldBox;
 
 /// `Rays` of `scene.wgsl`.
 #[repr(C)]

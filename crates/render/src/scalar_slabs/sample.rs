@@ -3,11 +3,12 @@
 use visapult_volume::Box3;
 
 use crate::Volume;
-use crate::camera::{View, WorldBox, dot};
+use crate::camera::{View, dot};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
 use crate::interpolation::interpolate;
 use crate::key_rays::Planes;
 use crate::slabs::{SlabGeometry, TilePlace};
+use crate::world_box::WorldBox;
 
 /// Stands for a texel that no ray inside the box is interpolated from.
 pub(super) const NEEDLESS: f32 = f32::INFINITY;

@@ -6,10 +6,11 @@ use visapult_volume::ValueRange;
 
 use super::tile::value_of;
 use super::{FaceTile, ScalarKeyframe};
-use crate::camera::{WorldBox, dot};
+use crate::camera::dot;
 use crate::integrals::Integrals;
 use crate::interpolation::{bilinear, texel_cell};
 use crate::slabs::{SlabGeometry, TILE_EDGE, TileError};
+use crate::world_box::WorldBox;
 use crate::{Camera, Image, TransferFunction, View};
 
 /// Least cosine between a ray and the slabs' normal: beyond, a ray meets no two faces within the box.

@@ -4,12 +4,12 @@ use visapult_volume::ValueRange;
 
 use super::tile::SEGMENT_TILE_EDGE;
 use super::tolerance::{TOP_CODE, Tolerance};
-use crate::camera::WorldBox;
 use crate::camera::dot;
 use crate::integrals::Integrals;
 use crate::key_rays::Planes;
 use crate::slabs::TilePlace;
 use crate::transfer_function::widened;
+use crate::world_box::WorldBox;
 use crate::{Camera, TransferFunction, View, Volume};
 
 /// Rays lie this many samples apart at the target of a key view, where that takes no more than [`MOST_RAYS`].

@@ -8,10 +8,10 @@ use super::geometry::SegmentGeometry;
 use super::pieces::{Cursor, Pieces};
 use super::tile::{SegmentTile, SegmentTileError};
 use super::{Knot, SegmentKeyframe};
-use crate::camera::WorldBox;
 use crate::camera::dot;
 use crate::integrals::Integrals;
 use crate::slabs::TilePlace;
+use crate::world_box::WorldBox;
 use crate::{Camera, Image, TransferFunction, View};
 
 /// Most rays accepted: 4096 x 4096.

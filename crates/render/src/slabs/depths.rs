@@ -3,11 +3,12 @@
 use rayon::prelude::*;
 use visapult_volume::Block;
 
-use crate::camera::{WorldBox, dot};
+use crate::camera::dot;
 use crate::cpu::table::Table;
 use crate::macrocells::Macrocells;
 use crate::transfer_function::REFERENCE_LENGTH;
 use crate::volume::Placement;
+use crate::world_box::WorldBox;
 use crate::{TransferFunction, Volume};
 
 /// No value at all.

@@ -178,23 +178,37 @@ fn named(name: &str) -> Option<String> {
     if let Some(length) = length {
         return Some(length.to_owned());
     }
-    let known = match name.to_ascii_lowercase().as_str() {
-        "kelvin" | "kelvins" | "degk" | "deg_k" | "degree_kelvin" | "degrees_kelvin" => "K",
-        "celsius" | "degc" | "deg_c" | "\u{b0}c" | "degree_celsius" | "degrees_celsius" => "degC",
+    let known = match name.as_str() {
+        "degK" | "degk" | "deg_K" => "K",
+        "degC" | "degc" | "deg_C" | "deg_c" | "\u{b0}C" => "degC",
         "deg" | "\u{b0}" => "degrees",
-        "second" | "seconds" | "sec" | "secs" => "s",
+        "sec" | "secs" => "s",
+        "hr" | "hrs" => "h",
+        "mbar" | "mb" => "hPa",
+        "amp" | "amps" => "A",
+        _ => return word(&name),
+    };
+    Some(known.to_owned())
+}
+
+/// The same of whole words: capitals make no difference to them, as they do to symbols (mb and Mb).
+fn word(name: &str) -> Option<String> {
+    let known = match name.to_ascii_lowercase().as_str() {
+        "kelvin" | "kelvins" | "degree_kelvin" | "degrees_kelvin" => "K",
+        "celsius" | "degree_celsius" | "degrees_celsius" => "degC",
+        "second" | "seconds" => "s",
         "minute" | "minutes" => "min",
-        "hour" | "hours" | "hr" | "hrs" => "h",
+        "hour" | "hours" => "h",
         "day" | "days" => "d",
         "gram" | "grams" => "g",
         "kilogram" | "kilograms" => "kg",
         "pascal" | "pascals" => "Pa",
-        "hectopascal" | "hectopascals" | "millibar" | "millibars" | "mbar" | "mb" => "hPa",
+        "hectopascal" | "hectopascals" | "millibar" | "millibars" => "hPa",
         "newton" | "newtons" => "N",
         "joule" | "joules" => "J",
         "watt" | "watts" => "W",
         "volt" | "volts" => "V",
-        "ampere" | "amperes" | "amp" | "amps" => "A",
+        "ampere" | "amperes" => "A",
         "tesla" | "teslas" => "T",
         "gauss" => "G",
         "coulomb" | "coulombs" => "C",
@@ -202,7 +216,7 @@ fn named(name: &str) -> Option<String> {
         "radian" | "radians" => "rad",
         "percent" => "%",
         "dimensionless" | "unitless" | "none" => return None,
-        _ => symbol(&name),
+        _ => symbol(name),
     };
     Some(known.to_owned())
 }
@@ -245,6 +259,8 @@ mod tests {
             ("M", "m"),
             ("S", "s"),
             ("T", "nT"),
+            ("Mbar", "hPa"),
+            ("MB", "mb"),
             ("Pa", ""),
             ("kg", "1e-3 kg"),
             ("m2", "m"),

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
-use visapult_volume::StepSpan;
+use visapult_volume::{Box3, StepSpan};
 use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 
 use crate::back_end::BackEnd;
@@ -14,7 +14,7 @@ use crate::opening::Opened;
 use crate::session::Right;
 use crate::step_store::StepStore;
 use crate::testing::{Gate, Ramp, view};
-use crate::wire::{ProxyChoice, View};
+use crate::wire::{Pick, ProxyChoice, Spot, View};
 
 const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
@@ -71,6 +71,33 @@ fn what_was_chosen_by_the_page_is_not_told_as_chosen_once_it_is_not() {
 #[test]
 fn a_page_that_had_no_room_for_it_is_told_what_the_step_is_like_once_it_has() {
     assert!(second_of(KIND_FIELD, &of_a_small_step()).is_some());
+}
+
+#[test]
+fn a_value_is_told_of_the_step_that_is_shown_once_there_is_one_and_there_is_room() {
+    const KIND_PICKED: u8 = 10;
+    let gate = Gate::default();
+    let size = [24; 3];
+    let back_end = of(Ramp::of(&[size], [1; 3]).held(size.iter().product(), &gate));
+    let (say, control) = channel();
+    let is_full = AtomicBool::new(true);
+    let has_room = move |kind| kind != KIND_PICKED || !is_full.swap(false, Ordering::Relaxed);
+    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    session.attach(0, Box::new(|_| ())).unwrap();
+    // The last question counts.
+    for (number, x) in [(1, 3.0), (2, 4.0)] {
+        session.on_pick(Pick { number, spot: Spot::Place([x, 2.0, 1.0]) });
+    }
+    session.on_view(view()).unwrap();
+    gate.open();
+    let told = next(&control, KIND_PICKED);
+    assert_eq!((&told["number"], &told["field"], &told["step"]), (&2.into(), &0.into(), &0.into()));
+    assert_eq!((&told["picked"]["place"][0], &told["problem"]), (&4.0.into(), &Value::Null));
+    let mut value = [0.0];
+    let bounds = Box3::new([4, 2, 1], [5, 3, 2]);
+    Ramp::of(&[size], [1; 3]).read(&ReadRequest { field: 0, step: 0, level: 0, bounds }, &mut value).unwrap();
+    assert_eq!(told["picked"]["value"].as_f64(), Some(f64::from(value[0])));
 }
 
 /// What cannot be read.

@@ -100,7 +100,8 @@ impl Object {
 
     /// The group at a path of several names.
     pub(super) fn group_at(group: &Group, path: &str) -> Option<Group> {
-        let inner = |group: Group, part: &str| group.group(part).ok().filter(|_| is_hard(&group, part));
+        // Asked before it is opened: a link may lead to what never ends opening.
+        let inner = |group: Group, part: &str| is_hard(&group, part).then(|| group.group(part).ok())?;
         path.split('/').filter(|part| !part.is_empty()).try_fold(group.clone(), inner)
     }
 
