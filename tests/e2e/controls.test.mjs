@@ -482,7 +482,7 @@ describe("controls", () => {
 
   test("a key that no link has is named, with those that it may have", async () => {
     const page = await here.open({ hash: "stpe=7" });
-    await page.getByText(/\u201cstpe\u201d.*it may say view, at, stretch, up, step/).waitFor();
+    await page.getByText(/\u201cstpe\u201d.*it may say view, at, stretch, up, crop, mark, step/).waitFor();
     await page.close();
   });
 

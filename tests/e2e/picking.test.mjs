@@ -46,6 +46,10 @@ describe("a value that is pointed at", () => {
     );
     assert.deepEqual((await read(page)).place, place);
     await keep(page, "picked");
+    await page.waitForFunction(() => /mark=15.5,15.5,30.5/.test(location.hash));
+    await page.reload();
+    await told(page).filter({ hasText: / at x / }).waitFor();
+    assert.deepEqual((await read(page)).place, place);
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.querySelector(".picked").textContent === "");
     assert.deepEqual(page.errors, []);

@@ -9,6 +9,8 @@ export interface LinkState {
   readonly camera: Camera;
   /** The axis that is up, where that is said. */
   readonly up: Up | null;
+  /** The place whose value is told, in sample coordinates. */
+  readonly mark: Vec3 | null;
   readonly field: string | null;
   /** `null` follows the newest. */
   readonly step: number | null;
@@ -32,6 +34,7 @@ export const LINK_KEYS = [
   "stretch",
   "up",
   "crop",
+  "mark",
   "step",
   "play",
   "by",
@@ -56,6 +59,7 @@ export function writeHash(state: LinkState): string {
   if (camera.stretch.some((n) => n !== 1)) parts.push(["stretch", camera.stretch.map(exact).join(",")]);
   if (state.up !== null) parts.push(["up", state.up]);
   if (camera.crop.some(([from, to]) => from !== 0 || to !== 1)) parts.push(["crop", writeCrop(camera.crop)]);
+  if (state.mark !== null) parts.push(["mark", state.mark.map(short).join(",")]);
   if (state.field !== null) parts.push(["field", state.field]);
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
@@ -91,6 +95,7 @@ export function readHash(hash: string): ReadLink {
     up,
     stretch,
     crop,
+    mark: entries.take("mark", readMark) ?? null,
     field: entries.take("field", (name) => name) ?? null,
     step: entries.take("step", readStep),
     playing: entries.take("play", readFlag) ?? false,
@@ -149,6 +154,12 @@ function writeCrop(crop: Crop): string {
 /** Exact enough for one of a million samples. */
 function share(n: number): string {
   return String(Number(n.toFixed(7)));
+}
+
+/** Half a sample may lie before the first. */
+function readMark(text: string): Vec3 | undefined {
+  const place = readNumbers(text, 3);
+  return place?.every((n) => n >= -0.5) ? [place[0], place[1], place[2]] : undefined;
 }
 
 function readOthers(entries: LinkEntries): Map<string, LinkedTransfer> {

@@ -50,6 +50,11 @@ export class Picking {
     this.#said = this.#send(spot) ? ASKED : NOBODY;
   }
 
+  /** Whose value is told. */
+  get place(): Vec3 | null {
+    return this.#last?.place ?? null;
+  }
+
   /** What is shown; of another step or field the value of the place is another one. Whether what is said of the last is another thing now. */
   follow(field: number | null, step: number | null): boolean {
     if (field === this.#shown[0] && step === this.#shown[1]) return false;

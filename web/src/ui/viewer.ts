@@ -493,8 +493,9 @@ export class Viewer {
     const known = this.#knownOf(field);
     const plan = same ? this.#state.plan : null;
     this.#set({ source, steps, field, step, ...known, plan, playing, steering: this.#steeringShown() });
-    this.#showPicked();
     this.#sendView();
+    if (isFirst && this.#link.mark) this.#picking.point({ place: this.#link.mark });
+    this.#showPicked();
   }
 
   #knownOf(field: number): Pick<ViewerState, "fieldInfo" | "transfer" | "sentColours"> {
@@ -614,7 +615,8 @@ export class Viewer {
     const { source, field } = this.#state;
     const name = source?.fields[field]?.name ?? null;
     const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
-    return writeHash({ ...this.#state, camera: this.#eye.camera, up: this.#eye.saidUp, field: name, ...transfers });
+    const { camera, saidUp: up } = this.#eye;
+    return writeHash({ ...this.#state, camera, up, mark: this.#picking.place, field: name, ...transfers });
   }
 }
 

@@ -29,6 +29,7 @@ const state: LinkState = {
     ],
   },
   up: "z",
+  mark: [12.5, 0, -0.25],
   field: "pressure, static",
   step: 12,
   playing: true,
@@ -90,7 +91,7 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults, and what is damaged is known", () => {
-  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2"];
+  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2", "mark=1,2"];
   const transfers = ["range=a,b", "map=nope", "opacity=1", "map.p=x"];
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
@@ -98,6 +99,7 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
     up: null,
     stretch: [1, 1, 1],
     crop: UNCROPPED,
+    mark: null,
     field: null,
     step: undefined,
     playing: false,
