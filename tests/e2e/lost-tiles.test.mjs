@@ -30,7 +30,7 @@ function withhold(share, of) {
   const Real = WebSocket;
   const told = new BroadcastChannel("told");
   // Of each kind of message: where tiles begin, bytes of one before its payload, where their number is.
-  const layouts = { 16: [48, 22, 30], 17: [100, 16, 78], 19: [120, 16, 78], 20: [108, 16, 78] };
+  const layouts = { 16: [48, 22, 30], 17: [124, 16, 102], 19: [144, 16, 102], 20: [132, 16, 102] };
   const thinned = (buffer) => {
     const [bytes, view] = [new Uint8Array(buffer), new DataView(buffer)];
     const layout = layouts[bytes[0]];

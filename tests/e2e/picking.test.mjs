@@ -10,6 +10,9 @@ const EDGE = 32;
 const places = (x, y, z, step) => x + 100 * y + 10000 * z + 1e6 * step;
 const SOLID = "range=0,10000000&opacity=0,1;1,1";
 
+/** Of the step that is shown: of another one it is said. */
+const TOLD = /^[-\d.e]+( Pa)? at x /;
+
 const told = (page) => page.locator(".picked");
 
 /** Value and coordinates as they are told. */
@@ -33,7 +36,7 @@ describe("a value that is pointed at", () => {
     const { width, height } = await stage.boundingBox();
     await stage.click({ position: { x: width / 2, y: height / 2 } });
     await told(page)
-      .filter({ hasText: / at x / })
+      .filter({ hasText: TOLD })
       .waitFor();
     const { value, place } = await read(page);
     // The front face, half a step inside.
@@ -48,7 +51,7 @@ describe("a value that is pointed at", () => {
     await keep(page, "picked");
     await page.waitForFunction(() => /mark=15.5,15.5,30.5/.test(location.hash));
     await page.reload();
-    await told(page).filter({ hasText: / at x / }).waitFor();
+    await told(page).filter({ hasText: TOLD }).waitFor();
     assert.deepEqual((await read(page)).place, place);
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.querySelector(".picked").textContent === "");
@@ -63,7 +66,7 @@ describe("a value that is pointed at", () => {
     await stage.focus();
     await page.keyboard.press("v");
     await told(page)
-      .filter({ hasText: / at x / })
+      .filter({ hasText: TOLD })
       .waitFor();
     assert.ok(isNear((await read(page)).place[2], 15, 0.6));
     await stage.click({ position: { x: 20, y: 200 } });
@@ -88,7 +91,7 @@ describe("a value that is pointed at", () => {
     await told(page).filter({ hasText: "Waiting for the value" }).waitFor();
     here.server.resume();
     await told(page)
-      .filter({ hasText: / at x / })
+      .filter({ hasText: TOLD })
       .waitFor();
     await page.close();
   });
@@ -112,7 +115,7 @@ test("of a simulation that is paused a value is of the step that is shown", asyn
     await settled(page);
     // Of another step it says so.
     await told(page)
-      .filter({ hasText: /^[-\d.e]+ Pa at x / })
+      .filter({ hasText: TOLD })
       .waitFor();
     await page.keyboard.press("Space");
     await page.waitForTimeout(300);

@@ -86,7 +86,8 @@ export class Picking {
 
   /** Whether the value is of another field or step than is shown. */
   get #isOfAnother(): boolean {
-    return this.#last !== null && (this.#last.field !== this.#shown[0] || this.#last.step !== this.#shown[1]);
+    const [field, step] = this.#shown;
+    return this.#last !== null && step !== null && (this.#last.field !== field || this.#last.step !== step);
   }
 
   #catchUp(): void {
