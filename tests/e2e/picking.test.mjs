@@ -35,9 +35,7 @@ describe("a value that is pointed at", () => {
     const stage = page.locator(".stage");
     const { width, height } = await stage.boundingBox();
     await stage.click({ position: { x: width / 2, y: height / 2 } });
-    await told(page)
-      .filter({ hasText: TOLD })
-      .waitFor();
+    await told(page).filter({ hasText: TOLD }).waitFor();
     const { value, place } = await read(page);
     // The front face, half a step inside.
     assert.ok(isNear(place[0], 15.5, 0.1) && isNear(place[1], 15.5, 0.1) && isNear(place[2], 30.5, 0.1), String(place));
@@ -65,9 +63,7 @@ describe("a value that is pointed at", () => {
     const stage = page.locator(".stage");
     await stage.focus();
     await page.keyboard.press("v");
-    await told(page)
-      .filter({ hasText: TOLD })
-      .waitFor();
+    await told(page).filter({ hasText: TOLD }).waitFor();
     assert.ok(isNear((await read(page)).place[2], 15, 0.6));
     await stage.click({ position: { x: 20, y: 200 } });
     await told(page).filter({ hasText: "Nothing shows there." }).waitFor();
@@ -90,9 +86,7 @@ describe("a value that is pointed at", () => {
     await page.mouse.click(x + width / 2, y + height / 2);
     await told(page).filter({ hasText: "Waiting for the value" }).waitFor();
     here.server.resume();
-    await told(page)
-      .filter({ hasText: TOLD })
-      .waitFor();
+    await told(page).filter({ hasText: TOLD }).waitFor();
     await page.close();
   });
 });
@@ -114,9 +108,7 @@ test("of a simulation that is paused a value is of the step that is shown", asyn
     await page.keyboard.press("Space");
     await settled(page);
     // Of another step it says so.
-    await told(page)
-      .filter({ hasText: TOLD })
-      .waitFor();
+    await told(page).filter({ hasText: TOLD }).waitFor();
     await page.keyboard.press("Space");
     await page.waitForTimeout(300);
   }
