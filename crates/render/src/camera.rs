@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use visapult_volume::{Box3, Centering, Grid};
+use visapult_volume::{Box3, Grid};
 
 use crate::world_box::{UNCROPPED, WorldBox};
 
@@ -139,13 +139,13 @@ impl Camera {
 
     /// Whether anything is shown of the samples `owned` of a grid, and of what lies between them and the next.
     pub fn shows(&self, grid: &Grid, owned: &Box3) -> bool {
+        let ((scale, offset), edges) = (grid.sample_from_world(), grid.world_edges());
         (0..3).all(|axis| {
-            let (size, [from, to]) = (grid.size[axis], self.crop[axis]);
-            let share = |sample: usize| match (sample, grid.centering) {
-                (0, _) => 0.0,
-                (sample, _) if sample >= size => 1.0,
-                (sample, Centering::Point) => sample as f64 / (size - 1) as f64,
-                (sample, Centering::Cell) => (sample as f64 + 0.5) / size as f64,
+            let [from, to] = self.crop[axis];
+            let share = |sample: usize| match sample {
+                0 => 0.0,
+                sample if sample >= grid.size[axis] => 1.0,
+                sample => (sample as f64 - offset[axis]) / scale[axis] / edges[axis] + 0.5,
             };
             share(owned.lo[axis]) < to && share(owned.hi[axis]) > from
         })
@@ -267,6 +267,8 @@ fn normalize(a: [f64; 3]) -> [f64; 3] {
 
 #[cfg(test)]
 mod tests {
+    use visapult_volume::Centering;
+
     use super::*;
 
     fn close(a: [f64; 3], b: [f64; 3]) -> bool {

@@ -11,7 +11,6 @@ use visapult_volume::{Box3, Coordinates, StepSpan};
 use crate::axes::HOW_TO_SPACE;
 use crate::level::{HELD, place};
 use crate::options::with_option;
-use crate::source::Scale;
 use crate::tiles::pieces;
 use crate::{Along, ReadRequest, Source, SourceError, SourceInfo, Together};
 
@@ -223,14 +222,6 @@ impl Source for EvenlySpaced {
 
     fn samples_read(&self) -> usize {
         self.source.samples_read()
-    }
-
-    fn is_static(&self, field: usize) -> bool {
-        self.source.is_static(field)
-    }
-
-    fn scale(&self, field: usize) -> Scale {
-        self.source.scale(field)
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

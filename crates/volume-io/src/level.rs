@@ -108,10 +108,6 @@ impl Source for FromLevel {
         self.halvings == 0 && self.source.is_as_stored(field, self.stored + level)
     }
 
-    fn is_static(&self, field: usize) -> bool {
-        self.source.is_static(field)
-    }
-
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {
         request.check(&self.info, self.steps(), out.len())?;
         if self.halvings == 0 {

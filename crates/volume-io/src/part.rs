@@ -7,7 +7,6 @@ use crate::axes::HOW_TO_SPACE;
 use crate::coordinates::Along;
 use crate::options::with_option;
 use crate::samples::{box_of, samples_zyx};
-use crate::source::Scale;
 use crate::{ReadRequest, Source, SourceError, SourceInfo, Together};
 
 /// The samples along z, y and x of the finest level of `source` that `text` says, where they lie; its name says which. Other levels are left out.
@@ -79,14 +78,6 @@ impl Source for PartOf {
 
     fn is_as_stored(&self, field: usize, level: usize) -> bool {
         self.source.is_as_stored(field, level)
-    }
-
-    fn is_static(&self, field: usize) -> bool {
-        self.source.is_static(field)
-    }
-
-    fn scale(&self, field: usize) -> Scale {
-        self.source.scale(field)
     }
 
     fn read(&self, request: &ReadRequest, out: &mut [f32]) -> Result<(), SourceError> {

@@ -141,8 +141,7 @@ pub trait Source: Send + Sync {
     /// # Panics
     /// If there is no such field.
     fn is_static(&self, field: usize) -> bool {
-        let _ = field;
-        false
+        self.behind().is_some_and(|source| source.is_static(field))
     }
 
     /// Files and folders that values come from although they lie neither beside the one that was named nor below its folder; of a Zarr store, all that links in
@@ -156,8 +155,7 @@ pub trait Source: Send + Sync {
     /// # Panics
     /// If there is no such field.
     fn scale(&self, field: usize) -> Scale {
-        let _ = field;
-        Scale::Linear
+        self.behind().map_or(Scale::Linear, |source| source.scale(field))
     }
 
     /// The values of a box where they lie, if they are kept in memory in just this order: what only looks at them need not copy them.

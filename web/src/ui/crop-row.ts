@@ -1,5 +1,5 @@
 import { coordinateWords, unitSign } from "../render/index";
-import { AXIS_NAMES, type AxisScale, axisScales, UNCROPPED } from "../volume/index";
+import { AXIS_NAMES, type AxisScale, axisScales, intervalsOf, UNCROPPED } from "../volume/index";
 import type { Crop, GridInfo, Part, SourceInfo } from "../wire/index";
 import { el, setAttributes, setText } from "./dom";
 
@@ -120,11 +120,6 @@ class AxisPart {
     const [first, last] = movedPart(this.#part, end, to, this.#count, this.#together);
     this.#take([first / this.#count, last / this.#count]);
   }
-}
-
-/** How many steps an end can go along an axis: from sample to sample, or from face to face of cells. */
-export function intervalsOf(grid: GridInfo, axis: 0 | 1 | 2): number {
-  return Math.max(1, grid.centering === "cell" ? grid.size[axis] : grid.size[axis] - 1);
 }
 
 /** A part of `count` steps one end of which goes `to` another place: no farther than a step before the other, or, `together`, with it. */

@@ -47,10 +47,14 @@ export function croppedBox(edges: Vec3, crop: Crop): Corners {
   return { lo: at(0), hi: at(1) };
 }
 
+/** How many steps it is along an axis: from sample to sample, or from face to face of cells. */
+export function intervalsOf({ size, centering }: GridInfo, axis: 0 | 1 | 2): number {
+  return centering === "cell" ? size[axis] : Math.max(1, size[axis] - 1);
+}
+
 /** Edges of the grid's box in its unit. */
 export function edgesOf(grid: GridInfo): Vec3 {
-  const intervals = (size: number) => (grid.centering === "cell" ? size : Math.max(1, size - 1));
-  return map3((axis) => intervals(grid.size[axis]) * grid.spacing[axis]);
+  return map3((axis) => intervalsOf(grid, axis) * grid.spacing[axis]);
 }
 
 /** That of a grid whose axes are shown so many times as long as they are. */

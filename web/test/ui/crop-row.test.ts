@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { boxWords, intervalsOf, movedPart } from "../../src/ui/crop-row";
+import { boxWords, movedPart } from "../../src/ui/crop-row";
+import { intervalsOf } from "../../src/volume/index";
 import type { GridInfo } from "../../src/wire/index";
 
 test("an end of a part goes from sample to sample, and no farther than the step before the other", () => {
