@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import plot
@@ -49,6 +50,7 @@ def tables(results: dict[str, Any]) -> str:
     text += body("ceiling", [f"{column['ceiling_bps'] / 1e6:.0f}" for column in columns])
     for peer, title in titles.items():
         text += body(title, [cell(runs_of(column, peer), goodput) for column in columns])
+    text += shares(columns)
     text += "\nCPU seconds per GB, sender + receiver:\n\n" + head("peer", columns)
     for peer, title in titles.items():
         text += body(title, [cell(runs_of(column, peer), cpu_per_gigabyte) for column in columns])
@@ -58,6 +60,22 @@ def tables(results: dict[str, Any]) -> str:
     if results["missing"]:
         text += "\nNot installed: " + ", ".join(f"{name} ({why})" for name, why in results["missing"].items()) + ".\n"
     return text
+
+
+def shares(columns: list[dict[str, Any]]) -> str:
+    """What of the links ours fill, by the clock of who starts the program, and from where its handshake is over."""
+    lines = ""
+    for peer, title in (("ours-fixed", "fixed"), ("ours-auto", "auto")):
+        for since, counted in (("goodput_bps", "from the client's start"), ("since_sent_bps", "from its first datagram of data")):
+            cells = [cell(runs_of(column, peer), share_of(column, since)) for column in columns]
+            lines += body(f"{title}, {counted}", cells) if any(cells) else ""
+    return f"\nOurs in per cent of the ceiling, less what the link loses:\n\n{head('12 s', columns)}{lines}" if lines else ""
+
+
+def share_of(column: dict[str, Any], since: str) -> Callable[[list[dict[str, Any]]], str]:
+    """How the median of a figure is told, of what a link carries of what is sent once."""
+    carried = column["ceiling_bps"] * (1 - column["loss"])
+    return lambda runs: f"{statistics.median(run[since] for run in runs) / carried * 100:.1f}" if since in runs[0] else ""
 
 
 def sittings(results: dict[str, Any]) -> str:
