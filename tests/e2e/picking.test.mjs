@@ -1,7 +1,11 @@
 /** Values that are pointed at in the picture: those of the file, at the places that it shows. */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { keep, launch, openPage, settled, until } from "./browser.mjs";
+import { writeNpy } from "./npy.mjs";
 import { startServer } from "./server.mjs";
 import { serving } from "./serving.mjs";
 
@@ -89,6 +93,90 @@ describe("a value that is pointed at", () => {
     await told(page).filter({ hasText: TOLD }).waitFor();
     await page.close();
   });
+});
+
+describe("a value over time", () => {
+  const [STEPS, X, Y, Z] = [40, 11, 12, 13];
+  const wave = (x, y, z, step) => x + 100 * y + 10000 * z + 5000 * Math.sin(step / 5);
+  const here = serving("wave", EDGE, wave, STEPS);
+  const words = (page) => page.locator(".plot-words");
+  const link = `view=0,0,3,30&step=7&mark=${X},${Y},${Z}&plot=1&${SOLID}`;
+
+  test("is that of the file at every step, and is saved as numbers", async () => {
+    const page = await here.open({ hash: link });
+    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    const all = Array.from({ length: STEPS }, (_, step) => Math.fround(wave(X, Y, Z, step)));
+    const [, least, most] = (await words(page).textContent()).match(/from ([\d.]+) at step \d+ to ([\d.]+) at/);
+    assert.ok(isNear(Number(least), Math.min(...all), 0.1) && isNear(Number(most), Math.max(...all), 0.1));
+    const saved = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Save CSV" }).click();
+    const download = await saved;
+    assert.match(download.suggestedFilename(), /-over-time\.csv$/);
+    const [head, ...rows] = readFileSync(await download.path(), "utf8").trim().split("\n");
+    assert.match(head, /^step,.* at sample 11 12 13$/);
+    assert.deepEqual(
+      rows.map((row) => row.split(",").map(Number).map(Math.fround)),
+      all.map((value, step) => [step, value]),
+    );
+    await keep(page, "over-time");
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
+  test("leads to the step that is clicked at, is closed by a key, and is in the link", async () => {
+    const page = await here.open({ hash: link });
+    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    const curve = page.locator(".plot .u-over");
+    const { width, height } = await curve.boundingBox();
+    await curve.click({ position: { x: width - 1, y: height / 2 } });
+    await until(page, (v) => v.shown.step === 39);
+    assert.match(await page.locator(".plot-at").textContent(), /^step 39: /);
+    await page.waitForFunction(() => /plot=1/.test(location.hash));
+    const stage = page.locator(".stage");
+    await stage.focus();
+    await page.keyboard.press("g");
+    await page.locator(".plot").waitFor({ state: "hidden" });
+    await page.waitForFunction(() => !/plot=/.test(location.hash));
+    // Without a place it says what to do; that of another place is another one.
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Value over time" }).click();
+    await words(page).filter({ hasText: "Click in the picture" }).waitFor();
+    await stage.focus();
+    await page.keyboard.press("v");
+    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+});
+
+test("a page that finds its server again is told the values over time that it was not told", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "visapult-e2e-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = writeNpy(join(folder, "places.npy"), EDGE, places, 6);
+  let server = await startServer(file);
+  t.after(() => server.kill());
+  const browser = await launch();
+  t.after(() => browser.close());
+  const page = await openPage(browser, server.url, { hash: `view=0,0,3,30&step=0&mark=3,4,5&${SOLID}` });
+  await told(page).filter({ hasText: TOLD }).waitFor();
+  await server.kill();
+  await page.getByText("Connection lost").waitFor();
+  await page.locator(".stage").focus();
+  await page.keyboard.press("g");
+  await page.locator(".plot-words").filter({ hasText: "not there to be asked" }).waitFor();
+  server = await startServer(file, Number(server.url.port));
+  await page.locator(".plot-words").filter({ hasText: /^6 steps: from / }).waitFor();
+  assert.deepEqual(page.errors, []);
+});
+
+test("of a simulation the values over time are those of the steps that were seen", async (t) => {
+  const server = await startServer("demo:wave?n=32");
+  t.after(() => server.kill());
+  const browser = await launch();
+  t.after(() => browser.close());
+  const page = await openPage(browser, server.url, { hash: `view=0,0,3,30&plot=1&mark=3,4,5&${SOLID}` });
+  await page.locator(".plot-words").filter({ hasText: /^Steps as they are seen. ([3-9]|\d\d+) steps: / }).waitFor();
+  assert.deepEqual(page.errors, []);
 });
 
 test("of a simulation that is paused a value is of the step that is shown", async (t) => {

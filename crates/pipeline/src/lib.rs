@@ -21,6 +21,7 @@ mod memo;
 mod memory;
 mod opening;
 mod outliers;
+mod picking;
 mod planner;
 mod predictions;
 mod render;

@@ -76,6 +76,7 @@ pub(crate) struct Ramp {
     info: SourceInfo,
     grain: [usize; 3],
     read: AtomicUsize,
+    steps: u64,
     /// Boxes of at least so many samples are given once this is opened.
     held: Option<(usize, Gate)>,
 }
@@ -111,7 +112,12 @@ impl Ramp {
             along: Default::default(),
             live: false,
         };
-        Self { info, grain, read: AtomicUsize::new(0), held: None }
+        Self { info, grain, read: AtomicUsize::new(0), steps: 1, held: None }
+    }
+
+    /// Of so many steps; each is larger than the one before by a thousand.
+    pub(crate) fn of_steps(self, steps: u64) -> Self {
+        Self { steps, ..self }
     }
 
     /// That counts as large, and gives boxes of `least` samples and more only when `gate` is opened.
@@ -130,7 +136,7 @@ impl Source for Ramp {
     }
 
     fn steps(&self) -> StepSpan {
-        StepSpan { first: 0, last: 0 }
+        StepSpan { first: 0, last: self.steps - 1 }
     }
 
     fn grain(&self, _field: usize, _level: usize) -> [usize; 3] {
@@ -157,7 +163,7 @@ impl Source for Ramp {
                 let larger = finest[axis] as f32 / level[axis] as f32;
                 ((lo[axis] + at[axis]) as f32 + 0.5) * larger - 0.5
             };
-            *out = (0..3).map(along).sum();
+            *out = (0..3).map(along).sum::<f32>() + 1000.0 * request.step as f32;
         }
         Ok(())
     }

@@ -268,6 +268,7 @@ async fn read_views(
             FromPage::Stamps(stamps) => session.on_stamps(&stamps),
             FromPage::Lifelines(asked) => session.on_lifelines(asked),
             FromPage::Pick(pick) => session.on_pick(*pick),
+            FromPage::Series(asked) => session.on_series(asked).map_err(Breach::of_rule)?,
             FromPage::Ack(_) => return Err(Breach::unreadable("Ack belongs on a data connection")),
             FromPage::Unknown(_) => {}
         }

@@ -50,7 +50,7 @@ pub use gpu::{Gpu, GpuError, GpuKind, GpuVolume, SlabStages};
 pub use image::{Image, PngError};
 pub use kept_range::bricks_keep;
 pub use parts::{Patch, composite_places, image_of_patches, is_run, render_runs, runs};
-pub use pick::Picked;
+pub use pick::{Picked, RayPart, ray_parts, samples_around};
 pub use quality::{Quality, SizeMismatch};
 pub use scalar_slabs::{
     FacePart, FaceTile, ScalarKeyframe, ScalarStack, ScalarStackError, fitted_key, join_scalar_slabs,

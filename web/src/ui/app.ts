@@ -12,6 +12,7 @@ import { type KeyActions, listenToKeys } from "./keys";
 import { ageWords, Lag } from "./lag";
 import { Panel, type Statistics } from "./panel";
 import { captionWords, pictureName } from "./picture-name";
+import { Plot } from "./plot";
 import { exposeToTests } from "./probe";
 import { offersLogarithm, scaleOf } from "./scales";
 import { isRefused, statusWords } from "./status-words";
@@ -65,6 +66,7 @@ class App {
   readonly #viewer: Viewer;
   readonly #panel: Panel;
   readonly #timeline: Timeline;
+  readonly #plot: Plot;
   readonly #keyScope = new KeyScope();
   readonly #help = helpDialog(this.#keyScope);
   readonly #toggle = iconButton("Controls", icons.panel, "C");
@@ -89,6 +91,11 @@ class App {
       goTo: (step) => this.#viewer.goTo(step),
       chooseStride: (stride) => this.#viewer.chooseStride(stride),
       follow: () => this.#viewer.follow(),
+      togglePlot: () => this.#viewer.togglePlot(),
+    });
+    this.#plot = new Plot({
+      goTo: (step) => this.#viewer.goTo(step),
+      close: () => this.#viewer.togglePlot(),
     });
     this.#panel = new Panel({
       chooseField: (field) => this.#viewer.chooseField(field),
@@ -146,7 +153,8 @@ class App {
       this.#viewer.dismissNotice();
       this.#stage.focus();
     });
-    const main = el("main", {}, this.#stage, this.#told, this.#timeline.element, this.#toggle);
+    const below = [this.#plot.element, this.#timeline.element];
+    const main = el("main", {}, this.#stage, this.#told, ...below, this.#toggle);
     this.#root.replaceChildren(main, this.#panel.element, this.#help, this.#printed);
   }
 
@@ -178,6 +186,7 @@ class App {
       showHelp: () => this.#help.showModal(),
       pointAtMiddle: () => viewer().point([0.5, 0.5]),
       endPointing: () => viewer().endPointing(),
+      togglePlot: () => viewer().togglePlot(),
     };
     listenToKeys(actions, this.#stage, this.#keyScope);
     const reload = () => {
@@ -268,6 +277,7 @@ class App {
     // What changes with every step is not read out.
     this.#picked.setAttribute("aria-live", stepsGoBy ? "off" : "polite");
     setText(this.#picked, state.picked?.words ?? "");
+    this.#showPlot(state, stepsGoBy);
     const freshness = this.#viewer?.freshness;
     setText(this.#fresh, freshness?.words ?? "");
     setText(this.#missing, freshness?.missing ?? "");
@@ -277,6 +287,7 @@ class App {
       step,
       playing,
       stride,
+      plot: state.overTime !== null,
       live: source.live,
       gone: absence?.isWhole ?? false,
       shownStep: shown?.step ?? null,
@@ -300,6 +311,13 @@ class App {
     element.inert = !isOpen;
     this.#toggle.setAttribute("aria-expanded", String(isOpen));
     if (hadFocus && !isOpen) this.#toggle.focus();
+  }
+
+  #showPlot({ overTime }: ViewerState, stepsGoBy: boolean): void {
+    // What is hidden loses the focus to nowhere.
+    const hadFocus = this.#plot.element.contains(document.activeElement);
+    this.#plot.show(overTime, this.#viewer?.painter.shown.step ?? null, stepsGoBy);
+    if (hadFocus && overTime === null) this.#stage.focus();
   }
 
   #histogramOf(info: FieldMessage | null) {

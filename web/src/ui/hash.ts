@@ -21,6 +21,8 @@ export interface LinkState {
   readonly proxy: ProxyChoice;
   readonly panel: boolean;
   readonly axes: boolean;
+  /** The value of that place is shown over time. */
+  readonly plot: boolean;
   /** Of the field. */
   readonly transfer: LinkedTransfer | null;
   /** Of other fields, by their names. */
@@ -42,6 +44,7 @@ export const LINK_KEYS = [
   "proxy",
   "panel",
   "axes",
+  "plot",
   "range",
   "map",
   "opacity",
@@ -64,6 +67,7 @@ export function writeHash(state: LinkState): string {
   if (state.proxy !== "auto") parts.push(["proxy", state.proxy]);
   parts.push(["panel", state.panel ? "1" : "0"]);
   parts.push(["axes", state.axes ? "1" : "0"]);
+  if (state.plot) parts.push(["plot", "1"]);
   if (state.transfer) parts.push(...writeTransfer(state.transfer, ""));
   for (const [name, transfer] of state.others) parts.push(...writeTransfer(transfer, `.${name}`));
   return `#${parts.map((words) => words.map(encoded).join("=")).join("&")}`;
@@ -103,6 +107,7 @@ export function readHash(hash: string): ReadLink {
     proxy: entries.take("proxy", (name) => PROXY_CHOICES.find((choice) => choice === name)) ?? "auto",
     panel: entries.take("panel", readFlag) ?? null,
     axes: entries.take("axes", readFlag) ?? true,
+    plot: entries.take("plot", readFlag) ?? false,
     transfer: readTransfer(entries, ""),
     others: readOthers(entries),
   };

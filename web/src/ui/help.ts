@@ -7,6 +7,7 @@ const keys: readonly (readonly [keys: string, action: string])[] = [
   ["wheel \u00b7 + \u2212", "come closer, go away"],
   ["Home", "back to the first view"],
   ["click \u00b7 V", "the value there, in the middle (Esc: none)"],
+  ["G", "that value over time"],
   ["Space", "play or pause"],
   ["[ ]  or  , .", "step back, step forward"],
   ["L", "follow the newest step"],

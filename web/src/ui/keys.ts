@@ -21,6 +21,7 @@ export interface KeyActions {
   /** Asks for the value in the middle of the picture. */
   pointAtMiddle(): void;
   endPointing(): void;
+  togglePlot(): void;
 }
 
 const TURN = 5;
@@ -100,6 +101,7 @@ function plain(key: string, actions: KeyActions): (() => void) | undefined {
     a: () => actions.toggleAxes(),
     c: () => actions.togglePanel(),
     v: () => actions.pointAtMiddle(),
+    g: () => actions.togglePlot(),
     Escape: () => actions.endPointing(),
     "?": () => actions.showHelp(),
   };

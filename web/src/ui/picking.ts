@@ -1,5 +1,5 @@
 import { coordinateWords, type Mark, unitSign } from "../render/index";
-import { AXIS_NAMES, type AxisScales, type Scale, type Vec3, valueAt } from "../volume/index";
+import { AXIS_NAMES, type AxisScales, type Vec3, valueAt } from "../volume/index";
 import type { GridInfo, PickedMessage, SourceInfo, Spot } from "../wire/index";
 import { scaleOf } from "./scales";
 
@@ -50,9 +50,9 @@ export class Picking {
     this.#said = this.#send(spot) ? ASKED : NOBODY;
   }
 
-  /** Whose value is told. */
-  get place(): Vec3 | null {
-    return this.#last?.place ?? null;
+  /** The value that is told, and where. */
+  get found(): PickedMessage | null {
+    return this.#last;
   }
 
   /** What is shown; of another step or field the value of the place is another one. Whether what is said of the last is another thing now. */
@@ -67,11 +67,15 @@ export class Picking {
   receive(message: PickedMessage): boolean {
     if (message.number !== this.#number) return false;
     this.#isOpen = false;
-    this.#last = message.place ? message : null;
-    this.#said = message.place ? null : (message.problem ?? NOTHING);
+    // Of a place that is known it may be told later.
+    const isPassing = this.#last !== null && message.problem !== null;
+    if (!isPassing) {
+      this.#last = message.place ? message : null;
+      this.#said = message.place ? null : (message.problem ?? NOTHING);
+    }
     this.#rest();
     if (this.#isOfAnother) this.#again = setTimeout(() => this.#catchUp(), AGAIN_MS);
-    return true;
+    return !isPassing;
   }
 
   /** Whether there was anything. */
@@ -108,7 +112,7 @@ export class Picking {
     if (!place || field === undefined || value === undefined)
       return this.#said === null ? null : { words: this.#said, mark: null };
     const unit = fields[field]?.unit ?? "";
-    const number = value === null ? "missing" : valueWords(value, scaleOf(fields, field));
+    const number = value === null ? "missing" : valueWords(valueAt(value, scaleOf(fields, field)));
     const told = value === null || unit === "" ? number : `${number} ${unit}`;
     // Until it is asked again, or where the server has no other.
     const words = this.#isOfAnother ? `${told}, of step ${step}` : told;
@@ -123,10 +127,10 @@ export class Picking {
 }
 
 /** With all the digits that single precision has, as programs read it. */
-function valueWords(place: number, scale: Scale): string {
-  const value = Number(valueAt(place, scale).toPrecision(DIGITS));
-  const size = Math.abs(value);
-  return size === 0 || (size >= 1e-3 && size < 1e9) ? String(value) : value.toExponential().replace("e+", "e");
+export function valueWords(value: number): string {
+  const told = Number(value.toPrecision(DIGITS));
+  const size = Math.abs(told);
+  return size === 0 || (size >= 1e-3 && size < 1e9) ? String(told) : told.toExponential().replace("e+", "e");
 }
 
 function placeWords(grid: GridInfo, scales: AxisScales, place: Vec3): string {

@@ -14,6 +14,7 @@ export interface TimelineActions {
   goTo(step: number): void;
   chooseStride(stride: number): void;
   follow(): void;
+  togglePlot(): void;
 }
 
 export interface TimelineState {
@@ -22,6 +23,8 @@ export interface TimelineState {
   readonly step: number | null;
   readonly playing: boolean;
   readonly stride: number;
+  /** The value that is pointed at is shown over time. */
+  readonly plot: boolean;
   readonly live: boolean;
   /** Nothing comes: the simulation is gone. */
   readonly gone: boolean;
@@ -40,6 +43,7 @@ export class Timeline {
   readonly #forward: HTMLButtonElement;
   readonly #slider: HTMLInputElement;
   readonly #live: HTMLButtonElement;
+  readonly #plot = iconButton("Value over time", icons.plot, "G");
   readonly #speed = el("select", { class: "speed", "aria-label": "Speed", title: SPEED });
   readonly #row = el("div", { class: "times" });
   #strides: readonly number[] = [];
@@ -66,7 +70,10 @@ export class Timeline {
     for (const end of ["pointerup", "pointercancel"]) this.#slider.addEventListener(end, () => this.#drag(false));
     this.#speed.addEventListener("change", () => actions.chooseStride(Number(this.#speed.value)));
     this.#live.addEventListener("click", () => actions.follow());
-    this.#row.append(this.#back, this.#play, this.#forward, this.#speed, this.#slider, this.#text, this.#live);
+    this.#plot.classList.add("plot-toggle");
+    this.#plot.addEventListener("click", () => actions.togglePlot());
+    this.#row.append(this.#back, this.#play, this.#forward, this.#speed, this.#slider, this.#text);
+    this.#row.append(this.#live, this.#plot);
     this.element = el("div", { class: "timeline", role: "group", "aria-label": "Time" }, this.#row, this.#spoken);
   }
 
@@ -89,6 +96,7 @@ export class Timeline {
     if (document.activeElement !== this.#slider || Number(this.#slider.value) !== at) this.#slider.value = String(at);
     this.#showSpeed(state);
     this.#live.hidden = !state.live;
+    this.#plot.setAttribute("aria-expanded", String(state.plot));
     this.#live.setAttribute("aria-pressed", String(step === null));
     this.#live.classList.toggle("gone", state.gone);
     this.#live.title = state.gone ? "The simulation is gone: nothing comes to be followed" : FOLLOW;

@@ -12,6 +12,7 @@ import {
 import {
   type ControlMessage,
   type Crop,
+  encodeAskSeries,
   encodePick,
   type FieldMessage,
   linearField,
@@ -39,6 +40,7 @@ import type { LifelinesShown } from "./lifelines-state";
 import { absentStepWords, linkWords, otherSourceWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
+import { OverTime, type OverTimeShown } from "./over-time";
 import { PageTrace } from "./page-trace";
 import { type PickedShown, Picking } from "./picking";
 import { Playback, playsOn } from "./playback";
@@ -66,6 +68,8 @@ export interface ViewerState {
   readonly notice: Notice | null;
   /** The value that somebody has pointed at. */
   readonly picked: PickedShown | null;
+  /** It over time, where that is looked at. */
+  readonly overTime: OverTimeShown | null;
   /** The server has been there for long enough to be asked where the first picture is. */
   readonly isAwaited: boolean;
 }
@@ -103,6 +107,7 @@ export class Viewer {
   readonly #steering = new SteeringState();
   readonly #freshness = new FreshnessState();
   readonly #picking = new Picking((number, spot) => this.#session.tell(encodePick(number, spot)));
+  readonly #overTime = new OverTime((...question) => this.#session.tell(encodeAskSeries(...question)));
   readonly #attention = new Attention(document, () => this.#sendView());
   readonly #trace = new PageTrace((message) => this.#session.tell(message));
   /** Of the source's own fields: themselves, or their logarithms. */
@@ -147,6 +152,7 @@ export class Viewer {
       steering: null,
       notice: null,
       picked: null,
+      overTime: null,
       isAwaited: false,
     };
     this.#link = link;
@@ -255,12 +261,24 @@ export class Viewer {
   }
 
   endPointing(): void {
-    if (this.#picking.clear()) this.#showPicked();
+    if (this.#picking.clear()) this.#foundAnother();
+  }
+
+  /** Shows what is pointed at over time, or no more. */
+  togglePlot(): void {
+    this.#overTime.watch(!this.#overTime.isWatched);
+    this.#showPicked();
+  }
+
+  #foundAnother(): void {
+    this.#overTime.follow(this.#picking.found);
+    this.#showPicked();
   }
 
   #showPicked(): void {
     const { source } = this.#state;
-    this.#set({ picked: source && this.#scales && this.#picking.shown(source, this.#scales) });
+    const picked = source && this.#scales && this.#picking.shown(source, this.#scales);
+    this.#set({ picked, overTime: source && this.#overTime.shown(source) });
   }
 
   /** The picture's size changed. */
@@ -458,6 +476,7 @@ export class Viewer {
     const field = this.#fieldIndex(source);
     if (!same) this.#lastShown.clear();
     this.#picking.begin(same);
+    this.#overTime.begin(same);
     this.#scales = axisScales(source);
     this.#legends = legendsOf(source.fields);
     this.#eye.begin(source.along[2]?.isVertical ? "z" : "y");
@@ -495,6 +514,7 @@ export class Viewer {
     this.#set({ source, steps, field, step, ...known, plan, playing, steering: this.#steeringShown() });
     this.#sendView();
     if (isFirst && this.#link.mark) this.#picking.point({ place: this.#link.mark });
+    if (isFirst) this.#overTime.watch(this.#link.plot);
     this.#showPicked();
   }
 
@@ -535,7 +555,10 @@ export class Viewer {
         this.#freshness.receive(message, performance.now());
         return this.#set({ steering: this.#steeringShown() });
       case "picked":
-        if (this.#picking.receive(message)) this.#showPicked();
+        if (this.#picking.receive(message)) this.#foundAnother();
+        return;
+      case "series":
+        if (this.#overTime.receive(message)) this.#showPicked();
         return;
       case "notice":
         return this.#noticed(message);
@@ -568,6 +591,7 @@ export class Viewer {
     this.painter.restart();
     this.#freshness.clear();
     this.#announcements.clear();
+    this.#overTime.restart();
   }
 
   #announce({ last }: StepSpan): void {
@@ -616,7 +640,8 @@ export class Viewer {
     const name = source?.fields[field]?.name ?? null;
     const transfers = { transfer: this.#fields.linked(field), others: this.#fields.linkedOthers(field) };
     const { camera, saidUp: up } = this.#eye;
-    return writeHash({ ...this.#state, camera, up, mark: this.#picking.place, field: name, ...transfers });
+    const [mark, plot] = [this.#picking.found?.place ?? null, this.#overTime.isWatched];
+    return writeHash({ ...this.#state, camera, up, mark, plot, field: name, ...transfers });
   }
 }
 

@@ -4,6 +4,7 @@ import { type FreshnessMessage, parseFreshness } from "./freshness";
 import { asObject, asTuple3, Json } from "./json";
 import { type ClockMessage, type EventsMessage, parseClock, parseEvents } from "./lifelines";
 import { type PickedMessage, parsePicked } from "./pick";
+import { parseSeries, type SeriesMessage } from "./series";
 import { parseSteering, type SteeringMessage } from "./steering";
 
 /** Most bytes of a message: *Welcome* names all fields, of which some files have thousands. */
@@ -76,6 +77,7 @@ export type ControlMessage =
   | ClockMessage
   | EventsMessage
   | PickedMessage
+  | SeriesMessage
   | NoticeMessage;
 
 /** One sentence to show. */
@@ -140,6 +142,7 @@ const parsers: Readonly<Record<number, (json: Json) => ControlMessage>> = {
   8: parseClock,
   9: parseEvents,
   10: parsePicked,
+  11: parseSeries,
 };
 
 function parseNotice(json: Json): ControlMessage {

@@ -20,6 +20,7 @@ export { encodePick, type PickedMessage, parsePicked, type Spot } from "./pick";
 export { isolated, printable, sentence } from "./printable";
 export * from "./scalar-slabs";
 export * from "./segments";
+export { type AtStep, encodeAskSeries, parseSeries, type SeriesMessage } from "./series";
 export {
   type Crop,
   type KeyCamera,

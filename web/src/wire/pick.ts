@@ -26,6 +26,8 @@ export interface PickedMessage {
   readonly number: number;
   readonly field: number;
   readonly step: number;
+  /** Of the step; `null` where it is not known. */
+  readonly time: number | null;
   /** Sample coordinates; `null` where nothing shows, or it cannot be told. */
   readonly place: Triple | null;
   /** `null` where it is missing. */
@@ -45,6 +47,7 @@ export function parsePicked(json: Json): PickedMessage {
     number: json.integer("number", 0),
     field: json.integer("field", 0),
     step: json.integer("step", 0),
+    time: json.isNull("time") ? null : json.number("time"),
     place: found && asTuple3(found.numbers("place"), "a place that was asked for"),
     value: found === null || found.isNull("value") ? null : found.number("value"),
     problem: json.isNull("problem") ? null : json.sentence("problem"),

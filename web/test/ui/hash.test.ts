@@ -37,6 +37,7 @@ const state: LinkState = {
   proxy: "bricks",
   panel: false,
   axes: false,
+  plot: true,
   transfer: {
     range: [-1.5, 2e6],
     colours: { kind: "map", name: "inferno" },
@@ -91,7 +92,7 @@ test("colours that are no known map are written as stops", () => {
 });
 
 test("a damaged link falls back to the defaults, and what is damaged is known", () => {
-  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2", "mark=1,2"];
+  const damaged = ["view=1,2", "at=0,0,0", "step=-3", "play=yes", "by=0", "proxy=none", "axes=2", "mark=1,2", "plot=2"];
   const transfers = ["range=a,b", "map=nope", "opacity=1", "map.p=x"];
   const { unusable, ...read } = readHash(`#${[...damaged, ...transfers].join("&")}`);
   expect(read).toEqual({
@@ -107,6 +108,7 @@ test("a damaged link falls back to the defaults, and what is damaged is known", 
     proxy: "auto",
     panel: null,
     axes: true,
+    plot: false,
     transfer: null,
     others: new Map(),
     unknown: [],

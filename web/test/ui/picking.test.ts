@@ -20,7 +20,7 @@ function asking(isThere = true) {
   });
   const answer = (change: Partial<PickedMessage> = {}) => {
     const number = asked[asked.length - 1].number;
-    const found = { field: 0, step: 3, place: [2, 10, 0] as const, value: 1.25, problem: null };
+    const found = { field: 0, step: 3, time: null, place: [2, 10, 0] as const, value: 1.25, problem: null };
     return picking.receive({ kind: "picked", number, ...found, ...change });
   };
   return { asked, answer, picking, shown: () => picking.shown({ grid, fields }, scales) };
@@ -71,6 +71,22 @@ test("why there is no value is told", () => {
   const alone = asking(false);
   alone.picking.point(middle);
   expect(alone.shown()?.words).toMatch(/not there to be asked/);
+});
+
+test("what cannot be told at one step may be at another, and the place stays", () => {
+  vi.useFakeTimers();
+  const { asked, answer, picking, shown } = asking();
+  picking.follow(0, 3);
+  picking.point(middle);
+  answer();
+  picking.follow(0, 4);
+  expect(answer({ step: 4, place: null, value: null, problem: "process 1 is gone" })).toBe(false);
+  expect(shown()?.words).toMatch(/^1.25 kg\/m3, of step 3 at x/);
+  vi.advanceTimersByTime(1000);
+  expect(asked.length).toBe(3);
+  answer({ step: 4, value: 7 });
+  expect(shown()?.mark?.words).toBe("7 kg/m3");
+  vi.useRealTimers();
 });
 
 test("of another step or field the value at the same place is asked for, one question at a time", () => {

@@ -33,6 +33,7 @@ const state = {
   step: 5,
   playing: false,
   stride: 1,
+  plot: false,
   live: false,
   gone: false,
   shownStep: 3,

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { withLogarithms } from "../../src/wire/fields";
 import {
   encodeAck,
+  encodeAskSeries,
   encodeClock,
   encodeLifelines,
   encodePick,
@@ -160,13 +161,24 @@ test("a still decodes to its pixels", () => {
   }
 });
 
-test.each(["welcome", "steps", "field", "plan", "notice", "steering", "freshness", "events", "clock", "picked"])(
-  "%s is understood",
-  (name) => {
-    const message = parseControl(bytes(name));
-    expect(message?.kind).toBe(name);
-  },
-);
+const told = [
+  "welcome",
+  "steps",
+  "field",
+  "plan",
+  "notice",
+  "steering",
+  "freshness",
+  "events",
+  "clock",
+  "picked",
+  "series",
+];
+
+test.each(told)("%s is understood", (name) => {
+  const message = parseControl(bytes(name));
+  expect(message?.kind).toBe(name);
+});
 
 type Source = Readonly<Record<string, unknown>> & {
   readonly fields: Parameters<typeof withLogarithms>[0];
@@ -224,9 +236,11 @@ test("events and the time keep what they say", () => {
   expect(parseControl(bytes("clock"))).toEqual(clock);
   const { picked, ...answer } = json<{ picked: object }>("picked");
   expect(parseControl(bytes("picked"))).toEqual({ kind: "picked", ...answer, ...picked });
+  const { is_over: isOver, ...series } = json<{ is_over: boolean }>("series");
+  expect(parseControl(bytes("series"))).toEqual({ kind: "series", ...series, isOver });
 });
 
-test("what a page tells and asks of lifelines is encoded as the server decodes it", () => {
+test("what a page tells and asks of lifelines and of values over time is encoded as the server decodes it", () => {
   const stamps = json<{ events: WireEvent[] }>("stamps").events.map(({ start_ms, end_ms, ...event }) => {
     return { ...event, startMs: start_ms, endMs: end_ms };
   });
@@ -234,6 +248,7 @@ test("what a page tells and asks of lifelines is encoded as the server decodes i
     "ask-clock": encodeClock(12.5),
     stamps: encodeStamps(stamps),
     "ask-lifelines": encodeLifelines(true),
+    "ask-series": encodeAskSeries(6, 1, [12.5, 3, 0.25]),
   };
   for (const [name, message] of Object.entries(encoded)) {
     expect(message[0]).toBe(bytes(name)[0]);

@@ -5,7 +5,8 @@
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use visapult_render::{
-    EncodedBrick, FacePart, FaceTile, Form, Patch, Prediction, SegmentKeyframe, SegmentTile, SlabTile, TileRect,
+    EncodedBrick, FacePart, FaceTile, Form, Patch, Picked, Prediction, RayPart, SegmentKeyframe, SegmentTile, SlabTile,
+    TileRect,
 };
 use visapult_volume::ValueRange;
 
@@ -89,6 +90,18 @@ impl<'a> Reader<'a> {
     pub(crate) fn depths(&mut self) -> Option<Option<[f64; 2]>> {
         let depths = [self.f64()?, self.f64()?];
         Some((depths[0] <= depths[1]).then_some(depths))
+    }
+
+    /// Parts of a ray that a page points along.
+    pub(crate) fn ray_parts(&mut self) -> Option<Vec<RayPart>> {
+        self.items(Self::ray_part)
+    }
+
+    fn ray_part(&mut self) -> Option<RayPart> {
+        let (first, through, adds) = (self.u64()?, self.f32()?, self.f32()?);
+        let (place, value) = ([self.f64()?, self.f64()?, self.f64()?], self.f32()?);
+        let picked = Picked { place, value: Some(value).filter(|value| value.is_finite()) };
+        Some(RayPart { first, through, most: (adds > 0.0).then_some((adds, picked)) })
     }
 
     pub(crate) fn numbers(&mut self) -> Option<Vec<u64>> {
@@ -211,6 +224,18 @@ impl Writer {
 
     pub(crate) fn depths(&mut self, depths: Option<[f64; 2]>) {
         depths.unwrap_or([f64::NAN; 2]).iter().for_each(|depth| self.put(depth.to_le_bytes()));
+    }
+
+    pub(crate) fn ray_parts(&mut self, parts: &[RayPart]) {
+        let nothing = (0.0, Picked { place: [0.0; 3], value: None });
+        self.count(parts.len());
+        for RayPart { first, through, most } in parts {
+            let (adds, Picked { place, value }) = most.unwrap_or(nothing);
+            self.put(first.to_le_bytes());
+            [*through, adds].iter().for_each(|share| self.put(share.to_le_bytes()));
+            place.iter().for_each(|coordinate| self.put(coordinate.to_le_bytes()));
+            self.put(value.unwrap_or(f32::NAN).to_le_bytes());
+        }
     }
 
     pub(crate) fn slabs(&mut self, part: &Part<SlabTile>) {
@@ -349,6 +374,13 @@ mod tests {
         vec![FacePart { tile: tile.clone(), is_whole: true }, FacePart { tile, is_whole: false }]
     }
 
+    fn ray_parts() -> Vec<RayPart> {
+        let picked = Picked { place: [1.5, 2.0, -0.25], value: Some(7.0) };
+        let part = RayPart { first: 1 << 40, through: 0.25, most: Some((0.5, picked)) };
+        let missing = RayPart::alone(Picked { value: None, ..picked });
+        vec![part, RayPart { most: None, ..part }, missing]
+    }
+
     fn prediction() -> Prediction {
         Prediction {
             form: Form::Bricks { level: 2, bits: CodeBits::COARSE[1] },
@@ -381,6 +413,7 @@ mod tests {
         writer.range(None);
         writer.depths(Some([1.0, 1.5]));
         writer.depths(None);
+        writer.ray_parts(&ray_parts());
         writer.numbers(&[1, u64::MAX]);
         writer.bricks(&bricks());
         writer.patches(&patches(), Precision::Single);
@@ -394,6 +427,7 @@ mod tests {
         assert_eq!(reader.range(), Some(Some(ValueRange { lo: -1.0, hi: 2.0 })));
         assert_eq!(reader.range(), Some(None));
         assert_eq!((reader.depths(), reader.depths()), (Some(Some([1.0, 1.5])), Some(None)));
+        assert_eq!(reader.ray_parts(), Some(ray_parts()));
         assert_eq!(reader.numbers(), Some(vec![1, u64::MAX]));
         assert_eq!(reader.bricks(), Some(bricks()));
         assert_eq!(reader.patches(Precision::Single), Some(patches()));
@@ -414,6 +448,7 @@ mod tests {
         assert_eq!(Reader(&[0xff; 64]).slabs(), None);
         assert_eq!(Reader(&[0xff; 64]).segments(), None);
         assert_eq!(Reader(&[0xff; 64]).face_parts(), None);
+        assert_eq!(Reader(&[0xff; 64]).ray_parts(), None);
         assert_eq!(Reader(&[0xff; 64]).predictions(&[prediction().form]), None);
     }
 }

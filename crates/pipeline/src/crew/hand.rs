@@ -22,6 +22,7 @@ use crate::config::BackEndConfig;
 use crate::error::PipelineError;
 use crate::lock::lock;
 use crate::making::encode_own;
+use crate::picking::parts_at;
 use crate::statistics::count;
 use crate::step_store::{LoadedStep, StepKey, StepStore};
 
@@ -194,6 +195,10 @@ fn answer(step: &LoadedStep, asked: OfStep, out: &mut Writer) -> Option<()> {
             camera.validate().ok()?;
             let key = KeyView { width, height, slabs, ..KeyView::new(camera) };
             out.face_parts(&scalar_slab_parts(volume, &key, ValueRange { lo, hi }));
+        }
+        OfStep::Pick { spot, transfer_function } => {
+            spot.validate().ok()?;
+            out.ray_parts(&parts_at(volume, &spot, &transfer_function));
         }
         OfStep::Depths { camera, transfer_function } => {
             camera.validate().ok()?;

@@ -7,7 +7,7 @@ use visapult_volume::StepIndex;
 use super::images::ImagePlan;
 use super::membership::Membership;
 use super::slabs::SlabPlan;
-use crate::wire::MissingPart;
+use crate::wire::{MissingPart, Spot};
 
 /// What all processes tell one another before anything else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,6 +170,13 @@ pub(crate) enum OfStep {
         slabs: u16,
         /// Values that codes divide.
         range: [f32; 2],
+    },
+    /// What it shows where a page points.
+    Pick {
+        /// Where.
+        spot: Spot,
+        /// With its range.
+        transfer_function: TransferFunction,
     },
     /// Between which distances from the key eye there is anything to see.
     Depths {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rayon::ThreadPool;
 use visapult_render::{
-    Camera, EncodedBrick, Form, KeyView, LevelCoding, Prediction, Predictor, Rendering, ScalarKeyframe, SegmentKey,
-    SegmentKeyframe, SlabKeyframe, Subject, TransferFunction, Volume, image_of_patches, join_scalar_slabs,
+    Camera, EncodedBrick, Form, KeyView, LevelCoding, Prediction, Predictor, RayPart, Rendering, ScalarKeyframe,
+    SegmentKey, SegmentKeyframe, SlabKeyframe, Subject, TransferFunction, Volume, image_of_patches, join_scalar_slabs,
     join_segments, make_segments, runs, scalar_slab_parts, visible_depths,
 };
 use visapult_volume::{Centering, ValueRange};
@@ -23,6 +23,7 @@ use crate::error::PipelineError;
 use crate::lock::lock;
 use crate::statistics::Counts;
 use crate::step_store::StepKey;
+use crate::wire::Spot;
 
 /// Hands that are there and have not all answered within this time are left out.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -86,6 +87,13 @@ impl CrewStep {
         if lock(&self.missing).insert(rank) {
             tracing::warn!("process {rank} of the back end has not given its part of step {}", self.key.step);
         }
+    }
+
+    /// What the hands show where a page points.
+    pub(crate) fn pick(&self, spot: &Spot, transfer_function: &TransferFunction) -> Vec<RayPart> {
+        let (spot, transfer_function) = (spot.clone(), transfer_function.clone());
+        let asked = self.ask(&What::Of(OfStep::Pick { spot, transfer_function }));
+        asked.answers(|reader| reader.ray_parts()).into_iter().flat_map(|(_, parts)| parts).collect()
     }
 
     fn ask(&self, what: &What) -> Asked<'_> {

@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use visapult_render::{Camera, CodeBits, Form, LevelCoding, Picked, Prediction, bricks_keep};
+use visapult_render::{Camera, CodeBits, Form, LevelCoding, Prediction, bricks_keep};
 use visapult_volume::{ValueRange, coarsened_size};
 
 use super::agenda::{Outlook, Predict, Progress, Work, next};
@@ -18,11 +18,12 @@ use crate::defaults::Defaults;
 use crate::flow::Look;
 use crate::keyframes::Encoded;
 use crate::lock::{lock, unpoisoned};
+use crate::picking::answer;
 use crate::planner::{Decision, Situation, plan, turn_that_costs};
 use crate::predictions::Predicted;
 use crate::statistics::FieldStatistics;
 use crate::step_store::{LoadedStep, StepKey};
-use crate::wire::{Answer, BulkHeader, Field, Pick, PictureRay, Severity, Spot, View};
+use crate::wire::{BulkHeader, Field, Severity, View};
 
 /// Sending within this time is as good as at once.
 const QUICK: Duration = Duration::from_millis(400);
@@ -98,7 +99,9 @@ impl Driver {
                 return None;
             }
             let step = self.progress.current.map(|current| current.step);
-            let mut until = self.told.news(&self.back_end, step, state.lifelines, shared.number);
+            let news = self.told.news(&self.back_end, step, state.lifelines, shared.number);
+            let series = self.told.series(&mut state.series);
+            let mut until = [news, series].into_iter().flatten().min();
             if let Some((view, view_at)) = state.view.clone() {
                 if let Some((step, pick)) = self.step.clone().and_then(|step| Some((step, state.pick.take()?))) {
                     drop(state);
@@ -349,22 +352,6 @@ fn quick_level(situation: &Situation, present_bytes_per_s: Option<f64>) -> u32 {
     let budget = (quick as u64).max(QUICK_BYTES);
     let levels = situation.level_sizes.len() as u32;
     (0..levels).find(|&level| situation.level_bytes(level) <= budget).unwrap_or(levels - 1)
-}
-
-/// What `view` shows of a step where it is asked.
-fn answer(step: &LoadedStep, view: &View, Pick { number, spot }: Pick) -> Answer {
-    let StepKey { field, step: shown } = step.key;
-    let to = |picked, problem| Answer { number, field, step: shown, picked, problem };
-    if step.crew.is_some() {
-        return to(None, Some("values are told by back ends of one process".to_owned()));
-    }
-    let picked = match spot {
-        Spot::Place(place) => Picked::at(&step.volume, place),
-        Spot::Ray(PictureRay { camera, aspect, at }) => {
-            Picked::of_ray(&step.volume, &camera, &view.transfer_function, aspect, at)
-        }
-    };
-    to(picked, None)
 }
 
 fn field_message(key: StepKey, defaults: &Defaults, statistics: &FieldStatistics) -> Field {

@@ -9,6 +9,7 @@ mod heading;
 mod lifelines;
 mod link;
 mod measured;
+mod series;
 mod told;
 
 use std::collections::VecDeque;
@@ -21,9 +22,10 @@ use visapult_trace::{Span, Stage, begin, now_ns, record};
 
 use self::heading::Heading;
 use self::link::Link;
+use self::series::{Gathered, Question};
 use crate::back_end::BackEnd;
 use crate::lock::lock;
-use crate::wire::{Ack, AskClock, AskLifelines, BulkBody, BulkHeader, Clock, Events, PROBE, Pick, View};
+use crate::wire::{Ack, AskClock, AskLifelines, AskSeries, BulkBody, BulkHeader, Clock, Events, PROBE, Pick, View};
 
 /// Takes a control message for the page; false when the page is too slow to take it now.
 pub type ControlSink = Box<dyn Fn(Vec<u8>) -> bool + Send + Sync>;
@@ -83,6 +85,10 @@ struct State {
     lifelines: bool,
     /// What it asked for last and was not told yet.
     pick: Option<Pick>,
+    /// The values over time that it asked for last.
+    series: Option<Gathered>,
+    /// Somebody reads them.
+    is_reading: bool,
     closed: bool,
 }
 
@@ -202,9 +208,7 @@ impl Session {
     /// # Errors
     /// [`SessionError::NoField`] if it shows a field that does not exist.
     pub fn on_view(&self, view: View) -> Result<(), SessionError> {
-        if view.field >= self.fields {
-            return Err(SessionError::NoField { field: view.field, fields: self.fields });
-        }
+        self.check_field(view.field)?;
         let now = Instant::now();
         let mut state = lock(&self.shared.state);
         state.heading.note(now, view.camera);
@@ -243,6 +247,26 @@ impl Session {
     pub fn on_pick(&self, pick: Pick) {
         lock(&self.shared.state).pick = Some(pick);
         self.shared.wake();
+    }
+
+    /// Is asked for the values of a place at all steps of a field; what was asked for before ends.
+    ///
+    /// # Errors
+    /// [`SessionError::NoField`] if there is no such field.
+    pub fn on_series(&self, AskSeries { number, field, place }: AskSeries) -> Result<(), SessionError> {
+        self.check_field(field)?;
+        let mut state = lock(&self.shared.state);
+        state.series = place.map(|place| Gathered::new(Question { number, field, place }));
+        if state.series.is_some() && !state.closed && !state.is_reading {
+            state.is_reading = true;
+            series::read(self.back_end.clone(), Arc::downgrade(&self.shared));
+        }
+        Ok(())
+    }
+
+    fn check_field(&self, field: usize) -> Result<(), SessionError> {
+        let fields = self.fields;
+        if field < fields { Ok(()) } else { Err(SessionError::NoField { field, fields }) }
     }
 
     /// Answers what time it is.

@@ -6,6 +6,7 @@ use visapult_render::Form;
 
 use super::ControlSink;
 use super::lifelines::Lifelines;
+use super::series::Gathered;
 use crate::back_end::BackEnd;
 use crate::step_store::StepKey;
 use crate::wire::{
@@ -81,6 +82,16 @@ impl Told {
     pub(super) fn picked(&mut self, answer: Answer) {
         self.untold_value = Some(ToPage::Picked(answer));
         self.untold();
+    }
+
+    /// Values over time that have been gathered; when to try again if they could not be told.
+    pub(super) fn series(&mut self, gathered: &mut Option<Gathered>) -> Option<Instant> {
+        let gathered = gathered.as_mut()?;
+        if !self.say(&ToPage::Series(gathered.news()?.clone())) {
+            return Some(Instant::now() + RETRY);
+        }
+        gathered.told();
+        None
     }
 
     /// What found no room; when to try again if there still is none.

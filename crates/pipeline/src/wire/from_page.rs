@@ -22,6 +22,7 @@ const KIND_CLOCK: u8 = 67;
 const KIND_STAMPS: u8 = 68;
 const KIND_LIFELINES: u8 = 69;
 const KIND_PICK: u8 = 70;
+const KIND_SERIES: u8 = 71;
 
 /// Width and height in device pixels.
 pub type Viewport = [u32; 2];
@@ -150,21 +151,37 @@ pub struct PictureRay {
     pub at: [f64; 2],
 }
 
-impl Pick {
-    fn validate(&self) -> Result<(), WireError> {
-        let broken = |problem: String| Err(WireError::Rule { message: "Pick", problem });
-        match &self.spot {
-            Spot::Place(place) if place.iter().all(|coordinate| coordinate.is_finite()) => Ok(()),
-            Spot::Place(place) => broken(format!("place {place:?} is none")),
-            Spot::Ray(PictureRay { camera, aspect, at }) => {
+impl Spot {
+    /// # Errors
+    /// What it breaks of the rules.
+    pub(crate) fn validate(&self) -> Result<(), String> {
+        match self {
+            Self::Place(place) => check_place(place),
+            Self::Ray(PictureRay { camera, aspect, at }) => {
                 let most = f64::from(MAX_VIEWPORT_EDGE);
                 if !(most.recip()..=most).contains(aspect) || !at.iter().all(|share| (0.0..=1.0).contains(share)) {
-                    return broken(format!("{at:?} is no place in a picture of shape {aspect}"));
+                    return Err(format!("{at:?} is no place in a picture of shape {aspect}"));
                 }
-                camera.validate().or_else(|problem| broken(problem.to_string()))
+                camera.validate().map_err(|problem| problem.to_string())
             }
         }
     }
+}
+
+fn check_place(place: &[f64; 3]) -> Result<(), String> {
+    let is_one = place.iter().all(|coordinate| coordinate.is_finite());
+    is_one.then_some(()).ok_or_else(|| format!("place {place:?} is none"))
+}
+
+/// A question for the values of a place at all steps.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AskSeries {
+    /// To be given back.
+    pub number: u32,
+    /// Of which field.
+    pub field: usize,
+    /// Sample coordinates along x, y, z; none ends what was asked for before.
+    pub place: Option<[f64; 3]>,
 }
 
 /// What a page tells the process.
@@ -184,6 +201,8 @@ pub enum FromPage {
     Lifelines(AskLifelines),
     /// Which value is there?
     Pick(Box<Pick>),
+    /// Which are there at all steps?
+    Series(AskSeries),
     /// A kind from a later version; to be skipped.
     Unknown(u8),
 }
@@ -253,8 +272,14 @@ impl FromPage {
             KIND_LIFELINES => read(body, "Lifelines").map(Self::Lifelines),
             KIND_PICK => {
                 let pick: Pick = read(body, "Pick")?;
-                pick.validate()?;
+                pick.spot.validate().map_err(|problem| WireError::Rule { message: "Pick", problem })?;
                 Ok(Self::Pick(Box::new(pick)))
+            }
+            KIND_SERIES => {
+                let asked: AskSeries = read(body, "Series")?;
+                let checked = asked.place.as_ref().map_or(Ok(()), check_place);
+                checked.map_err(|problem| WireError::Rule { message: "Series", problem })?;
+                Ok(Self::Series(asked))
             }
             other => Ok(Self::Unknown(other)),
         }

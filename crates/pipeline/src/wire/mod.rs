@@ -15,14 +15,14 @@ pub use bulk::{
 pub(crate) use freshness::MOST_PARTS;
 pub use freshness::{Freshness, MissingPart};
 pub use from_page::{
-    Ack, AskClock, AskLifelines, FromPage, MAX_CONTROL_BYTES, Pick, PictureRay, ProxyChoice, Spot, View, Viewport,
-    WireError,
+    Ack, AskClock, AskLifelines, AskSeries, FromPage, MAX_CONTROL_BYTES, Pick, PictureRay, ProxyChoice, Spot, View,
+    Viewport, WireError,
 };
 pub(crate) use lifelines::MOST_EVENTS;
 pub use lifelines::{Clock, Events, StageEvent};
 pub use to_page::{
-    Answer, Field, FieldName, GridShape, Notice, Plan, Planned, ProxyKind, Severity, SourceShape, Steps, ToPage,
-    Welcome,
+    Answer, AtStep, Field, FieldName, GridShape, Notice, Plan, Planned, ProxyKind, Series, Severity, SourceShape,
+    Steps, ToPage, Welcome,
 };
 
 /// Version of the view protocol spoken here.

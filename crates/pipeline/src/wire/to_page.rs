@@ -20,6 +20,7 @@ const KIND_FRESHNESS: u8 = 7;
 const KIND_CLOCK: u8 = 8;
 const KIND_EVENTS: u8 = 9;
 const KIND_PICKED: u8 = 10;
+const KIND_SERIES: u8 = 11;
 
 /// What the process tells a page on the control connection.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,8 @@ pub enum ToPage {
     Events(Events),
     /// A value that was asked for.
     Picked(Answer),
+    /// Values of a place at some of the steps.
+    Series(Series),
 }
 
 /// A value that was asked for.
@@ -55,10 +58,40 @@ pub struct Answer {
     pub field: usize,
     /// Step that it is of.
     pub step: StepIndex,
+    /// Time of the step, where it is known.
+    pub time: Option<f64>,
     /// What was found; nothing where nothing shows.
     pub picked: Option<Picked>,
     /// Why it cannot be told, where it cannot.
     pub problem: Option<String>,
+}
+
+/// Values of a place that was asked for, at some of the steps; others follow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Number of the question.
+    pub number: u32,
+    /// Index into the welcome's fields.
+    pub field: usize,
+    /// In no order of steps.
+    pub values: Vec<AtStep>,
+    /// How many come in all.
+    pub of: u64,
+    /// Whether these are the last.
+    pub is_over: bool,
+    /// Why the first cannot be told of those that cannot be.
+    pub problem: Option<String>,
+}
+
+/// The value of a place at a step.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtStep {
+    /// The step.
+    pub step: StepIndex,
+    /// Its time, where it is known.
+    pub time: Option<f64>,
+    /// None where it is missing, or cannot be read.
+    pub value: Option<f32>,
 }
 
 /// First message of a session: what there is to see.
@@ -264,6 +297,7 @@ impl ToPage {
             Self::Clock(body) => json_message(KIND_CLOCK, body),
             Self::Events(body) => json_message(KIND_EVENTS, body),
             Self::Picked(body) => json_message(KIND_PICKED, body),
+            Self::Series(body) => json_message(KIND_SERIES, body),
         }
     }
 }

@@ -4,14 +4,15 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use visapult_pipeline::flow::{FlowOptions, FlowSource, Watch};
+use visapult_pipeline::wire::{Answer, Pick, PictureRay, ProxyChoice, Spot, View};
 use visapult_pipeline::{
-    BackEnd, BackEndConfig, Camera, Comm, Crew, Device, PipelineError, RenderConfig, RenderProxy, Rendered, Source,
-    TransferFunction, lend, lend_to, render,
+    BackEnd, BackEndConfig, Camera, Comm, Crew, Device, PipelineError, RenderConfig, RenderProxy, Rendered, Right,
+    Source, TransferFunction, lend, lend_to, render,
 };
 use visapult_publish::{Delivery, Publisher, PublisherOptions};
 use visapult_render::{CodeBits, Quality, Up};
@@ -314,6 +315,64 @@ fn four_ranks_to_three_processes_are_right_bit_for_bit() {
 #[test]
 fn two_ranks_to_seven_pes_of_three_processes_are_right_bit_for_bit() {
     assert_every_value_is_right(2, 7, 3);
+}
+
+/// What a page is told that asks these one after the other.
+fn told(back_end: &Arc<BackEnd>, spots: &[Spot]) -> Vec<Answer> {
+    const KIND_PICKED: u8 = 10;
+    let (say, control) = mpsc::channel();
+    let sink = move |message: Vec<u8>| say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    let points = vec![[0.0, 0.1, 0.3, 0.9, 0.0], [0.6, 0.9, 0.9, 0.9, 0.0], [1.0, 0.9, 0.3, 0.1, 0.7]];
+    let view = View {
+        sequence: 1,
+        camera: Camera::default(),
+        viewport: [180, 140],
+        field: 0,
+        step: None,
+        moving: false,
+        proxy: ProxyChoice::Bricks,
+        transfer_function: TransferFunction { range: Some([-1.5, 1.5]), points },
+    };
+    session.on_view(view).unwrap();
+    let ask = |(number, spot): (usize, &Spot)| {
+        session.on_pick(Pick { number: number as u32, spot: spot.clone() });
+        let messages = std::iter::from_fn(|| control.recv_timeout(PATIENCE).ok());
+        let message = messages.into_iter().find(|message| message[0] == KIND_PICKED).unwrap();
+        serde_json::from_slice(&message[1..]).unwrap()
+    };
+    spots.iter().enumerate().map(ask).collect()
+}
+
+#[test]
+fn a_value_that_a_page_points_at_is_told_whichever_process_has_it() {
+    let mut simulation = Ranks::new(2);
+    simulation.put(5);
+    let urls = simulation.urls();
+    let places = [[0, 0, 0], [39, 35, 43], [20, 3, 40], [3, 30, 20], [33, 18, 5]];
+    let rays = (0..25).map(|i| [f64::from(i % 5) / 4.0, f64::from(i / 5) / 4.0]);
+    let spots: Vec<Spot> = (places.iter().map(|place| Spot::Place(place.map(|n| n as f64))))
+        .chain(rays.map(|at| Spot::Ray(PictureRay { camera: Camera::default(), aspect: 1.25, at })))
+        .collect();
+    let asked = |crew: Option<&Arc<Crew>>| {
+        let back_end = BackEnd::open_for(Watch::First, &config(&urls, 5, crew)).unwrap();
+        load_newest(&back_end);
+        let answers = told(&back_end, &spots);
+        back_end.close();
+        answers
+    };
+    let alone = asked(None);
+    let hand = |crew: &Arc<Crew>| lend_to(crew, &config(&urls, crew.pes(), Some(crew))).unwrap();
+    let shared = together(3, 5, hand, |crew| asked(Some(crew)));
+    for (i, (shared, alone)) in shared.iter().zip(&alone).enumerate() {
+        assert_eq!(shared, alone, "{:?}", spots[i]);
+        assert_eq!((shared.step, &shared.problem), (5, &None));
+        if let Some(place) = places.get(i) {
+            assert_eq!(shared.picked.unwrap().value, Some(value(5, *place)));
+        }
+    }
+    let seen = alone[places.len()..].iter().filter(|answer| answer.picked.is_some()).count();
+    assert!((5..25).contains(&seen), "{seen}");
 }
 
 #[test]

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use visapult_pipeline::StepKey;
 use visapult_pipeline::flow::{RunState, SteeringView};
 use visapult_pipeline::wire::{
-    Ack, Answer, AskClock, AskLifelines, BulkHeader, Clock, Events, Field, FieldName, Freshness, FromPage, GridShape,
-    MissingPart, Notice, PROTOCOL_VERSION, Plan, Planned, ProxyChoice, ProxyKind, Severity, SourceShape, StageEvent,
-    Steps, ToPage, Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies, slab_bodies, still_bodies,
+    Ack, Answer, AskClock, AskLifelines, AskSeries, AtStep, BulkHeader, Clock, Events, Field, FieldName, Freshness,
+    FromPage, GridShape, MissingPart, Notice, PROTOCOL_VERSION, Plan, Planned, ProxyChoice, ProxyKind, Series,
+    Severity, SourceShape, StageEvent, Steps, ToPage, Welcome, bricks_bodies, scalar_slab_bodies, segment_bodies,
+    slab_bodies, still_bodies,
 };
 use visapult_publish::messages::AlongAxis;
 use visapult_publish::{Action, Logged, Parameter, ParameterKind};
@@ -322,8 +323,13 @@ fn lifelines_and_the_time() {
     let clock = Clock { asked_ms: 12.5, heard_ms: 5000.25, answered_ms: 5000.5 };
     hold("clock", &ToPage::Clock(clock).encode(), &json!(clock));
     let picked = Some(Picked { place: [12.5, 3.0, 0.25], value: Some(-1.5) });
-    let answer = Answer { number: 5, field: 1, step: 120, picked, problem: None };
+    let answer = Answer { number: 5, field: 1, step: 120, time: Some(0.5), picked, problem: None };
     hold("picked", &ToPage::Picked(answer.clone()).encode(), &json!(answer));
+    let at = |step, value| AtStep { step, time: Some(step as f64 / 240.0), value };
+    let values = vec![at(0, Some(-1.5)), at(120, Some(2.25)), at(60, None)];
+    let problem = Some("step 60 is damaged".to_owned());
+    let series = Series { number: 6, field: 1, values, of: 121, is_over: false, problem };
+    hold("series", &ToPage::Series(series.clone()).encode(), &json!(series));
 
     let from_page = |name: &str, kind, meaning: &Value| {
         let bytes = [vec![kind], meaning.to_string().into_bytes()].concat();
@@ -336,6 +342,10 @@ fn lifelines_and_the_time() {
     let stamps = from_page("stamps", 68, &json!({"events": [stamp("viewer receipt"), stamp("drawn")]}));
     let Ok(FromPage::Stamps(stamps)) = stamps else { panic!("Stamps are Stamps: {stamps:?}") };
     assert_eq!((stamps.events[1].stage.as_str(), stamps.events[1].end_ms), ("drawn", 5004.0));
+    let asked = from_page("ask-series", 71, &json!({"number": 6, "field": 1, "place": [12.5, 3.0, 0.25]}));
+    assert_eq!(asked, Ok(FromPage::Series(AskSeries { number: 6, field: 1, place: Some([12.5, 3.0, 0.25]) })));
+    let ended = FromPage::decode(&[&[71], &br#"{"number":7,"field":0,"place":null}"#[..]].concat());
+    assert_eq!(ended, Ok(FromPage::Series(AskSeries { number: 7, field: 0, place: None })));
     let wanted = from_page("ask-lifelines", 69, &json!({"on": true}));
     assert_eq!(wanted, Ok(FromPage::Lifelines(AskLifelines { on: true })));
     let many = json!({"events": vec![stamp("drawn"); 65]}).to_string();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use visapult_volume::{Box3, StepSpan};
@@ -10,11 +10,12 @@ use visapult_volume_io::{ReadRequest, Source, SourceError, SourceInfo};
 use crate::back_end::BackEnd;
 use crate::config::BackEndConfig;
 use crate::device::Device;
+use crate::lock::lock;
 use crate::opening::Opened;
 use crate::session::Right;
 use crate::step_store::StepStore;
 use crate::testing::{Gate, Ramp, view};
-use crate::wire::{Pick, ProxyChoice, Spot, View};
+use crate::wire::{AskSeries, Pick, ProxyChoice, Spot, View};
 
 const KIND_FIELD: u8 = 3;
 const KIND_PLAN: u8 = 4;
@@ -98,6 +99,63 @@ fn a_value_is_told_of_the_step_that_is_shown_once_there_is_one_and_there_is_room
     let bounds = Box3::new([4, 2, 1], [5, 3, 2]);
     Ramp::of(&[size], [1; 3]).read(&ReadRequest { field: 0, step: 0, level: 0, bounds }, &mut value).unwrap();
     assert_eq!(told["picked"]["value"].as_f64(), Some(f64::from(value[0])));
+}
+
+/// All values that are told of a place.
+fn series(back_end: &Arc<BackEnd>, places: &[[f64; 3]]) -> Vec<(u64, Option<f64>)> {
+    const KIND_SERIES: u8 = 11;
+    let (say, control) = channel();
+    let is_full = AtomicBool::new(true);
+    let has_room = move |kind| kind != KIND_SERIES || !is_full.swap(false, Ordering::Relaxed);
+    let sink = move |message: Vec<u8>| has_room(message[0]) && say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
+    session.on_view(view()).unwrap();
+    for (number, place) in (0..).zip(places) {
+        session.on_series(AskSeries { number, field: 0, place: Some(*place) }).unwrap();
+    }
+    let mut values = Vec::new();
+    loop {
+        let told = next(&control, KIND_SERIES);
+        if told["number"] != places.len() - 1 {
+            continue;
+        }
+        assert_eq!(told["of"], back_end.steps().last + 1);
+        let new = told["values"].as_array().unwrap().iter();
+        values.extend(new.map(|at| (at["step"].as_u64().unwrap(), at["value"].as_f64())));
+        if told["is_over"] == true {
+            break;
+        }
+    }
+    values.sort_by_key(|(step, _)| *step);
+    values
+}
+
+#[test]
+fn the_values_of_a_place_are_told_of_all_steps_and_of_the_last_place_that_was_asked_for() {
+    let back_end = of(Ramp::of(&[[24; 3]], [1; 3]).of_steps(300));
+    let expected: Vec<_> = (0..300).map(|step| (step, Some(7.5 + 1000.0 * step as f64))).collect();
+    assert_eq!(series(&back_end, &[[1.0; 3], [4.0, 2.5, 1.0]]), expected);
+}
+
+#[test]
+fn values_over_time_are_asked_of_fields_that_there_are_and_end_when_they_are_not_wanted() {
+    let back_end = of(Ramp::of(&[[24; 3]], [1; 3]).of_steps(1 << 40));
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(|_| true));
+    let asked = AskSeries { number: 1, field: 9, place: Some([0.0; 3]) };
+    assert!(session.on_series(asked).unwrap_err().to_string().contains("no field 9"));
+    session.on_series(AskSeries { field: 0, ..asked }).unwrap();
+    session.on_series(AskSeries { field: 0, place: None, ..asked }).unwrap();
+    let until = Instant::now() + PATIENCE;
+    while lock(&session.shared.state).is_reading {
+        assert!(Instant::now() < until, "it goes on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn of_steps_that_cannot_be_read_no_value_is_told() {
+    let back_end = of(Damaged(Ramp::of(&[[24; 3]], [1; 3])));
+    assert_eq!(series(&back_end, &[[1.0; 3]]), [(0, None)]);
 }
 
 /// What cannot be read.
