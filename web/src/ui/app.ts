@@ -313,9 +313,10 @@ class App {
     if (hadFocus && !isOpen) this.#toggle.focus();
   }
 
-  #showPlot({ overTime }: ViewerState, stepsGoBy: boolean): void {
+  #showPlot({ picked, overTime }: ViewerState, stepsGoBy: boolean): void {
     // What is hidden loses the focus to nowhere.
     const hadFocus = this.#plot.element.contains(document.activeElement);
+    if (picked !== null) this.#plot.prepare();
     this.#plot.show(overTime, this.#viewer?.painter.shown.step ?? null, stepsGoBy);
     if (hadFocus && overTime === null) this.#stage.focus();
   }

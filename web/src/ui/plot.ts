@@ -66,8 +66,7 @@ export class Plot {
     const before = this.#curve;
     this.#curve = curve;
     if (curve === null) return this.#clear();
-    // Not loaded by who never looks.
-    if (this.#library === null) return void this.#load();
+    if (this.#library === null) return this.prepare();
     const isAlike = before !== null && namesOf(before) === namesOf(curve);
     if (this.#chart && isAlike) this.#chart.setData(dataOf(curve));
     else {
@@ -82,8 +81,12 @@ export class Plot {
     setText(this.#at, "");
   }
 
+  /** Loads what draws, which whoever points at nothing does without: the server may be gone when somebody looks. */
+  prepare(): void {
+    if (this.#library === null && this.#loading === "not yet") void this.#load();
+  }
+
   async #load(): Promise<void> {
-    if (this.#loading !== "not yet") return;
     this.#loading = "on its way";
     const parts = [import("uplot"), import("uplot/dist/uPlot.min.css")] as const;
     const library = await Promise.all(parts).catch(() => null);
