@@ -15,6 +15,8 @@ pub(crate) struct Integrals {
     sums: Vec<[f64; 4]>,
     /// What is summed below s = 0 and above s = 1.
     ends: [[f64; 4]; 2],
+    /// For values that are closer to one another than bins are wide.
+    function: TransferFunction,
     lo: f64,
     per_value: f64,
 }
@@ -27,11 +29,7 @@ impl Integrals {
 
     /// The integrals of `function` over the values of `range`, which has a width.
     pub(crate) fn new(function: &TransferFunction, range: [f32; 2]) -> Self {
-        let density = |s: f64| {
-            let [r, g, b, a] = function.evaluate(s as f32).map(f64::from);
-            let tau = -(1.0 - a.min(MOST_OPACITY)).ln() / REFERENCE_LENGTH;
-            [r * tau, g * tau, b * tau, tau]
-        };
+        let density = |s: f64| density(function, s);
         let places = (Self::BINS * Self::PLACES) as f64;
         let mut sum = [0.0; 4];
         let mut sums = vec![sum];
@@ -43,22 +41,27 @@ impl Integrals {
             }
         }
         let lo = f64::from(range[0]);
-        Self { sums, ends: [density(BELOW), density(1.0)], lo, per_value: 1.0 / (f64::from(range[1]) - lo) }
+        let per_value = 1.0 / (f64::from(range[1]) - lo);
+        Self { sums, ends: [density(BELOW), density(1.0)], function: function.clone(), lo, per_value }
     }
 
     /// Associated colour of a piece of ray of a world `length` along which the value goes from `front` to `back`.
     pub(crate) fn piece(&self, front: f32, back: f32, length: f64) -> [f64; 4] {
         let [front, back] = [front, back].map(|value| self.place(value));
-        let middle = (front + back) / 2.0;
-        let half = ((back - front).abs() / 2.0).max(0.5 / Self::BINS as f64);
-        let (below, above) = (self.up_to(middle - half), self.up_to(middle + half));
-        let tau = (above[3] - below[3]) / (2.0 * half);
+        let apart = (back - front).abs();
+        let mean = if apart < 1.0 / Self::BINS as f64 {
+            // Where much of a field has one value, and that is where opacity begins, the mean of a bin would be seen.
+            density(&self.function, (front + back) / 2.0)
+        } else {
+            let (below, above) = (self.up_to(front.min(back)), self.up_to(front.max(back)));
+            std::array::from_fn(|c| (above[c] - below[c]) / apart)
+        };
+        let [r, g, b, tau] = mean;
         if tau <= 0.0 {
             return [0.0; 4];
         }
         let alpha = 1.0 - (-tau * length).exp();
-        let color = |c: usize| (above[c] - below[c]) / (above[3] - below[3]) * alpha;
-        [color(0), color(1), color(2), alpha]
+        [r / tau * alpha, g / tau * alpha, b / tau * alpha, alpha]
     }
 
     /// Whether anything between two values is visible.
@@ -90,6 +93,13 @@ impl Integrals {
     }
 }
 
+/// Optical depth per length, and colour weighted with it.
+fn density(function: &TransferFunction, s: f64) -> [f64; 4] {
+    let [r, g, b, a] = function.evaluate(s as f32).map(f64::from);
+    let tau = -(1.0 - a.min(MOST_OPACITY)).ln() / REFERENCE_LENGTH;
+    [r * tau, g * tau, b * tau, tau]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +109,18 @@ mod tests {
     fn shell() -> TransferFunction {
         let points = vec![[0.5, 0.2, 0.4, 0.6, 0.0], [0.502, 0.2, 0.4, 0.6, 0.7], [0.504, 0.2, 0.4, 0.6, 0.0]];
         TransferFunction { range: Some(RANGE), points }
+    }
+
+    #[test]
+    fn a_value_where_opacity_begins_is_not_seen() {
+        // Between the places at which sums are kept.
+        let begins = 0.300_01;
+        let points = vec![[0.0; 5], [begins, 0.5, 0.5, 0.5, 0.0], [1.0, 0.5, 0.5, 0.5, 0.9]];
+        let integrals = Integrals::new(&TransferFunction { range: Some([0.0, 1.0]), points }, [0.0, 1.0]);
+        assert_eq!(integrals.piece(begins, begins, 2.0), [0.0; 4]);
+        let [.., close] = integrals.piece(0.5, 0.500_01, 0.1);
+        let [.., apart] = integrals.piece(0.5, 0.501, 0.1);
+        assert!((close / apart - 1.0).abs() < 2e-3 && close > 0.0);
     }
 
     #[test]
