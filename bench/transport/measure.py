@@ -143,9 +143,11 @@ def ours(report: dict[str, Any], began: float, took: float) -> dict[str, object]
     counts = itertools.accumulate(tenths, initial=0)
     payload = [(first + tenth / 10, count) for tenth, count in enumerate(counts)]
     early = at(payload, began + SECONDS) if tenths else arrived
+    rtt_us = (report.get("rtt_us") or {}).get("min")
+    since_sent = at(payload, first - rtt_us / 2e6 + SECONDS) if tenths and rtt_us is not None else 0
     return {
         "goodput_bps": early * 8 / (SECONDS if tenths else max(took, SECONDS)),
-        "since_sent_bps": at(payload, first - report["rtt_us"]["min"] / 2e6 + SECONDS) * 8 / SECONDS if tenths else 0.0,
+        "since_sent_bps": since_sent * 8 / SECONDS,
         "until_verified_bps": arrived * 8 / took,
         "first_byte_s": round(first - began, 4),
         "series": rates(payload, began) if tenths else [],

@@ -104,7 +104,9 @@ describe("a value over time", () => {
 
   test("is that of the file at every step, and is saved as numbers", async () => {
     const page = await here.open({ hash: link });
-    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    await words(page)
+      .filter({ hasText: `${STEPS} steps: from ` })
+      .waitFor();
     const all = Array.from({ length: STEPS }, (_, step) => Math.fround(wave(X, Y, Z, step)));
     const [, least, most] = (await words(page).textContent()).match(/from ([\d.]+) at step \d+ to ([\d.]+) at/);
     assert.ok(isNear(Number(least), Math.min(...all), 0.1) && isNear(Number(most), Math.max(...all), 0.1));
@@ -112,7 +114,9 @@ describe("a value over time", () => {
     await page.getByRole("button", { name: "Save CSV" }).click();
     const download = await saved;
     assert.match(download.suggestedFilename(), /-over-time\.csv$/);
-    const [head, ...rows] = readFileSync(await download.path(), "utf8").trim().split("\n");
+    const [head, ...rows] = readFileSync(await download.path(), "utf8")
+      .trim()
+      .split("\n");
     assert.match(head, /^step,.* at sample 11 12 13$/);
     assert.deepEqual(
       rows.map((row) => row.split(",").map(Number).map(Math.fround)),
@@ -125,7 +129,9 @@ describe("a value over time", () => {
 
   test("leads to the step that is clicked at, is closed by a key, and is in the link", async () => {
     const page = await here.open({ hash: link });
-    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    await words(page)
+      .filter({ hasText: `${STEPS} steps: from ` })
+      .waitFor();
     const curve = page.locator(".plot .u-over");
     const { width, height } = await curve.boundingBox();
     await curve.click({ position: { x: width - 1, y: height / 2 } });
@@ -143,7 +149,9 @@ describe("a value over time", () => {
     await words(page).filter({ hasText: "Click in the picture" }).waitFor();
     await stage.focus();
     await page.keyboard.press("v");
-    await words(page).filter({ hasText: `${STEPS} steps: from ` }).waitFor();
+    await words(page)
+      .filter({ hasText: `${STEPS} steps: from ` })
+      .waitFor();
     assert.deepEqual(page.errors, []);
     await page.close();
   });
@@ -165,7 +173,10 @@ test("a page that finds its server again is told the values over time that it wa
   await page.keyboard.press("g");
   await page.locator(".plot-words").filter({ hasText: "not there to be asked" }).waitFor();
   server = await startServer(file, Number(server.url.port));
-  await page.locator(".plot-words").filter({ hasText: /^6 steps: from / }).waitFor();
+  await page
+    .locator(".plot-words")
+    .filter({ hasText: /^6 steps: from / })
+    .waitFor();
   assert.deepEqual(page.errors, []);
 });
 
@@ -175,7 +186,10 @@ test("of a simulation the values over time are those of the steps that were seen
   const browser = await launch();
   t.after(() => browser.close());
   const page = await openPage(browser, server.url, { hash: `view=0,0,3,30&plot=1&mark=3,4,5&${SOLID}` });
-  await page.locator(".plot-words").filter({ hasText: /^Steps as they are seen. ([3-9]|\d\d+) steps: / }).waitFor();
+  await page
+    .locator(".plot-words")
+    .filter({ hasText: /^Steps as they are seen. ([3-9]|\d\d+) steps: / })
+    .waitFor();
   assert.deepEqual(page.errors, []);
 });
 

@@ -37,6 +37,8 @@ def test_a_peer_that_stopped_early_has_no_figure() -> None:
 def test_ours_counts_what_arrived_in_time_if_all_was_verified() -> None:
     # The first byte 2.04 s after the start, then 1 MB a second for eleven.
     report = {"bytes": 11_000_000, "verified": True, "first_byte_unix_s": 102.04, "bytes_per_100_ms": [100_000] * 110}
+    # It was sent 2.5 s before: so much later the same seconds end.
+    assert abs(ours({**report, "rtt_us": {"min": 5e6}}, 100, 14)["since_sent_bps"] - 9.5e6 * 8 / 12) < 1
     measured = ours(report, 100, 14)
     assert abs(measured["goodput_bps"] - 9.96e6 * 8 / 12) < 1
     assert measured["until_verified_bps"] == 11e6 * 8 / 14
