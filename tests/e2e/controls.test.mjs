@@ -220,10 +220,12 @@ describe("controls", () => {
     }
     assert.equal((await page.evaluate(() => window.visapult.camera)).azimuth, azimuth + 20);
     assert.ok(await page.locator("#app.panel-closed").isVisible());
-    // Saved after all that were asked for before.
-    const last = page.waitForEvent("download", (download) => download.suggestedFilename().includes("plain"));
+    const plain = page.waitForEvent("download", (download) => download.suggestedFilename().includes("plain"));
     await page.keyboard.press("Shift+P");
-    await last;
+    await plain;
+    // The one with labels was asked for before, and may be told after; so might others.
+    for (let waits = 0; waits < 100 && saved < 2; waits++) await page.waitForTimeout(50);
+    await page.waitForTimeout(300);
     assert.equal(saved, 2);
     await page.close();
   });

@@ -117,6 +117,7 @@ export class Plot {
           ...axis,
           label: [valueName, unit && `(${unit})`].filter(Boolean).join(" "),
           size: 62,
+          space: 20,
           values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : valueWords(tick))),
         },
       ],
