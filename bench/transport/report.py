@@ -75,7 +75,7 @@ def shares(columns: list[dict[str, Any]]) -> str:
 def share_of(column: dict[str, Any], since: str) -> Callable[[list[dict[str, Any]]], str]:
     """How the median of a figure is told, of what a link carries of what is sent once."""
     carried = column["ceiling_bps"] * (1 - column["loss"])
-    return lambda runs: f"{statistics.median(run[since] for run in runs) / carried * 100:.1f}" if since in runs[0] else ""
+    return lambda runs: f"{statistics.median(run[since] for run in runs) / carried * 100:.1f}"
 
 
 def sittings(results: dict[str, Any]) -> str:

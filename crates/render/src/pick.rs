@@ -33,12 +33,15 @@ impl RayPart {
         Self { first: 0, through: 0.0, most: Some((1.0, picked)) }
     }
 
-    fn add(&mut self, picked: Picked, alpha: f32) {
-        let adds = self.through * alpha;
-        if adds > self.most.map_or(0.0, |(most, _)| most) {
-            self.most = Some((adds, picked));
-        }
-        self.through *= 1.0 - alpha;
+    fn of_sample(number: u64, picked: Picked, alpha: f32) -> Self {
+        Self { first: number, through: 1.0 - alpha, most: (alpha > 0.0).then_some((alpha, picked)) }
+    }
+
+    /// Both, `behind` being farther away.
+    fn before(self, behind: Self) -> Self {
+        let seen = behind.most.map(|(share, picked)| (self.through * share, picked));
+        let more = seen.filter(|(adds, _)| *adds > self.most.map_or(0.0, |(most, _)| most));
+        Self { through: self.through * behind.through, most: more.or(self.most), ..self }
     }
 }
 
@@ -67,12 +70,11 @@ pub fn ray_parts(
         let sample = |a: usize| (view.eye[a] + t * direction[a]) * placement.scale[a] + placement.offset[a];
         let picked = Picked::at(volume, [0, 1, 2].map(sample));
         if let Some(picked) = picked {
-            if !is_within {
-                parts.push(RayPart { first, through: 1.0, most: None });
-            }
             let alpha = picked.value.map_or(0.0, |value| table.entry(value)[3]);
-            if let Some(part) = parts.last_mut() {
-                part.add(picked, alpha);
+            let sample = RayPart::of_sample(first, picked, alpha);
+            match parts.last_mut().filter(|_| is_within) {
+                Some(part) => *part = part.before(sample),
+                None => parts.push(sample),
             }
         }
         is_within = picked.is_some();
@@ -84,16 +86,7 @@ impl Picked {
     /// What all parts of a ray together show most of: the sample that adds most to the colour; `None` where they show nothing.
     pub fn of_parts(mut parts: Vec<RayPart>) -> Option<Self> {
         parts.sort_by_key(|part| part.first);
-        let mut ray = RayPart { first: 0, through: 1.0, most: None };
-        for part in parts {
-            if let Some((share, picked)) = part.most {
-                let adds = ray.through * share;
-                if adds > ray.most.map_or(0.0, |(most, _)| most) {
-                    ray.most = Some((adds, picked));
-                }
-            }
-            ray.through *= part.through;
-        }
+        let ray = parts.into_iter().reduce(RayPart::before)?;
         ray.most.map(|(_, picked)| picked)
     }
 

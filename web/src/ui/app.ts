@@ -1,7 +1,7 @@
 import { formatBytes, formatNumber, formatRate, GraphicsError, Painter } from "../render/index";
 import type { TransferFunction } from "../volume/index";
 import { type FieldMessage, isolated, linearField, type SourceInfo } from "../wire/index";
-import { el, iconButton, setText } from "./dom";
+import { el, iconButton, saveAs, setText } from "./dom";
 import { fieldWords, showsNothing } from "./field-words";
 import { listenToGestures } from "./gestures";
 import { helpDialog } from "./help";
@@ -360,10 +360,8 @@ class App {
     const { state, painter } = this.#viewer;
     const made = painter.png(withLabels ? this.#caption() : null);
     // Before another one is shown.
-    const download = pictureName(state.source, painter.shown, withLabels);
-    const link = el("a", { href: URL.createObjectURL(await made), download });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    const name = pictureName(state.source, painter.shown, withLabels);
+    saveAs(await made, name);
   }
 }
 

@@ -51,6 +51,13 @@ export function setIcon(button: HTMLButtonElement, label: string, path: string):
   button.querySelector("path")?.setAttribute("d", path);
 }
 
+/** Saves a file where browsers save what is downloaded. */
+export function saveAs(file: Blob, name: string): void {
+  const link = el("a", { href: URL.createObjectURL(file), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

@@ -71,22 +71,18 @@ export class OverTime {
     if (this.#isWatched && !this.#read?.isOver) this.#begin();
   }
 
-  /** The value that is told of where somebody points; `null`: none is. Whether it is news. */
-  follow(found: PickedMessage | null): boolean {
+  /** The value that is told of where somebody points; `null`: none is. */
+  follow(found: PickedMessage | null): void {
     if (!found?.place) {
-      if (this.#of === null) return false;
-      if (this.#isWatched && !this.#read?.isOver) this.#end();
-      this.#forget(null);
-      return true;
+      if (this.#of !== null && this.#isWatched && !this.#read?.isOver) this.#end();
+      return this.#forget(null);
     }
     const { field, place, step, time, value } = found;
     const isOther = this.#of?.field !== field || this.#of.place.some((n, axis) => n !== place[axis]);
     if (isOther) this.#forget({ field, place });
     const known = this.#values.get(step);
     if (!known || known.value !== value) this.#add([{ step, time, value }]);
-    else if (!isOther) return false;
     if (isOther && this.#isWatched) this.#begin();
-    return true;
   }
 
   /** A simulation counts from the beginning again. */

@@ -1,5 +1,5 @@
 import type uPlot from "uplot";
-import { el, iconButton, setText } from "./dom";
+import { el, iconButton, saveAs, setText } from "./dom";
 import { icons } from "./icons";
 import { type Curve, csvName, csvOf, type OverTimeShown } from "./over-time";
 import { valueWords } from "./picking";
@@ -166,10 +166,7 @@ export class Plot {
 
   #saveTable(): void {
     if (!this.#curve) return;
-    const table = new Blob([csvOf(this.#curve)], { type: "text/csv" });
-    const link = el("a", { href: URL.createObjectURL(table), download: csvName(this.#curve) });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    saveAs(new Blob([csvOf(this.#curve)], { type: "text/csv" }), csvName(this.#curve));
   }
 }
 

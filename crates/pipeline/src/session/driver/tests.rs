@@ -138,18 +138,26 @@ fn the_values_of_a_place_are_told_of_all_steps_and_of_the_last_place_that_was_as
 }
 
 #[test]
-fn values_over_time_are_asked_of_fields_that_there_are_and_end_when_they_are_not_wanted() {
-    let back_end = of(Ramp::of(&[[24; 3]], [1; 3]).of_steps(1 << 40));
-    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(|_| true));
+fn values_over_time_are_asked_of_fields_that_there_are_and_not_told_once_they_are_not_wanted() {
+    const KIND_SERIES: u8 = 11;
+    let gate = Gate::default();
+    let back_end = of(Ramp::of(&[[24; 3]], [1; 3]).of_steps(9).held(8, &gate));
+    let (say, control) = channel();
+    let sink = move |message: Vec<u8>| say.send(message).is_ok();
+    let session = back_end.begin_session("page".to_owned(), Right::Watch, Box::new(sink));
     let asked = AskSeries { number: 1, field: 9, place: Some([0.0; 3]) };
     assert!(session.on_series(asked).unwrap_err().to_string().contains("no field 9"));
     session.on_series(AskSeries { field: 0, ..asked }).unwrap();
+    // While the first value is read.
     session.on_series(AskSeries { field: 0, place: None, ..asked }).unwrap();
+    gate.open();
     let until = Instant::now() + PATIENCE;
     while lock(&session.shared.state).is_reading {
         assert!(Instant::now() < until, "it goes on");
         std::thread::sleep(Duration::from_millis(1));
     }
+    session.on_series(AskSeries { number: 2, field: 0, ..asked }).unwrap();
+    assert_eq!(next(&control, KIND_SERIES)["number"], 2);
 }
 
 #[test]
