@@ -5,6 +5,7 @@ mod cubes;
 mod dispatch;
 mod lanes;
 mod layers;
+mod many;
 mod march;
 mod occupancy;
 mod portable;
@@ -21,6 +22,7 @@ pub(crate) use dispatch::{Task, run_best};
 pub(crate) use lanes::Lanes;
 pub use layers::TileRect;
 pub(crate) use layers::{LayerCaster, LayerPlanes, LayerTile};
+pub(crate) use many::owned_values;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,9 @@
 //! The field where key rays meet the planes between slabs.
 
-use visapult_volume::Box3;
-
 use crate::Volume;
 use crate::camera::{View, dot};
 use crate::cpu::rays::{LANES, PACKET_EDGE, RaySetup, Rays};
-use crate::interpolation::interpolate;
+use crate::cpu::{Lanes, Task, owned_values, run_best};
 use crate::key_rays::Planes;
 use crate::slabs::{SlabGeometry, TilePlace};
 use crate::world_box::WorldBox;
@@ -37,11 +35,6 @@ pub(crate) fn reached(volume: &Volume, view: &View, geometry: &SlabGeometry) -> 
     volume.placement(view.stretch).edges.map(|edge| edge + margin)
 }
 
-/// The sample at a place or the last before it along each axis; beyond the grid, of its outermost ones.
-fn nearest_before(at: [f64; 3], bounds: &Box3) -> [usize; 3] {
-    std::array::from_fn(|axis| at[axis].clamp(0.0, (bounds.hi[axis] - 1) as f64) as usize)
-}
-
 impl<'a> FaceSampler<'a> {
     pub(super) fn new(volume: &'a Volume, view: View, geometry: SlabGeometry) -> Self {
         let is_part = volume.blocks().len() < volume.decomposition().boxes().len();
@@ -54,34 +47,18 @@ impl<'a> FaceSampler<'a> {
         out.clear();
         out.resize(width * height * self.geometry.face_count(), NEEDLESS);
         let setup = RaySetup::new(&self.view, self.volume.frame());
-        let bounds = self.volume.grid().bounds();
         for y in (0..height).step_by(PACKET_EDGE) {
             for x in (0..width).step_by(PACKET_EDGE) {
                 let rays = self.packet(&setup, place, [x, y]);
-                let texel = |lane: usize| (y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE;
+                let texels = std::array::from_fn(|lane| (y + lane / PACKET_EDGE) * width + x + lane % PACKET_EDGE);
                 if self.is_part {
                     for lane in 0..LANES {
                         for face in rays.range.from[lane] as usize..rays.range.to[lane] as usize {
-                            out[face * width * height + texel(lane)] = ELSEWHERE;
+                            out[face * width * height + texels[lane]] = ELSEWHERE;
                         }
                     }
                 }
-                for block in self.volume.blocks() {
-                    let range = rays.in_box(&block.owned, &bounds);
-                    for lane in 0..LANES {
-                        // The faces that a block has by where a ray enters it, and by where the ray meets them, are rounded apart.
-                        let from = (range.from[lane] - 1.0).max(rays.range.from[lane]);
-                        let to = (range.to[lane] + 1.0).min(rays.range.to[lane]);
-                        for face in from as usize..to as usize {
-                            let at: [f64; 3] = std::array::from_fn(|axis| {
-                                rays.first[axis][lane] + face as f64 * rays.step[axis][lane]
-                            });
-                            if block.owned.has(nearest_before(at, &bounds)) {
-                                out[face * width * height + texel(lane)] = interpolate(block, &bounds, at);
-                            }
-                        }
-                    }
-                }
+                run_best(Sampling { volume: self.volume, rays: &rays, texels: &texels, face: width * height, out });
             }
         }
     }
@@ -140,5 +117,52 @@ impl<'a> FaceSampler<'a> {
             setup.set(&mut rays, lane, direction, near / cosine, thickness / cosine);
         }
         rays
+    }
+}
+
+/// Samples a packet of rays where it meets the faces.
+struct Sampling<'a> {
+    volume: &'a Volume,
+    rays: &'a Rays,
+    /// Of each ray in a face, and how many a face has.
+    texels: &'a [usize; LANES],
+    face: usize,
+    out: &'a mut [f32],
+}
+
+impl Task for Sampling<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        let bounds = self.volume.grid().bounds();
+        for block in self.volume.blocks() {
+            let mut range = self.rays.in_box(&block.owned, &bounds);
+            let (mut first, mut end) = (f64::INFINITY, 0.0_f64);
+            for lane in 0..LANES {
+                // The faces that a block has by where a ray enters it, and by where the ray meets them, are rounded apart.
+                range.from[lane] = (range.from[lane] - 1.0).max(self.rays.range.from[lane]);
+                range.to[lane] = (range.to[lane] + 1.0).min(self.rays.range.to[lane]);
+                if range.from[lane] < range.to[lane] {
+                    (first, end) = (first.min(range.from[lane]), end.max(range.to[lane]));
+                }
+            }
+            // Saturates where no ray meets the block.
+            for face in first as usize..end as usize {
+                let number = face as f64;
+                let mut at = [[0.0; LANES]; 3];
+                for axis in 0..3 {
+                    for lane in 0..LANES {
+                        at[axis][lane] = self.rays.first[axis][lane] + number * self.rays.step[axis][lane];
+                    }
+                }
+                let (values, owned) = owned_values(block, &bounds, &at);
+                for lane in 0..LANES {
+                    if owned[lane] && range.from[lane] <= number && number < range.to[lane] {
+                        self.out[face * self.face + self.texels[lane]] = values[lane];
+                    }
+                }
+            }
+        }
     }
 }

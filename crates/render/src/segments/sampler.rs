@@ -4,7 +4,8 @@ use visapult_volume::{Block, Box3};
 
 use super::geometry::RayPlanes;
 use crate::Volume;
-use crate::interpolation::interpolate;
+use crate::cpu::rays::LANES;
+use crate::cpu::{Lanes, Task, owned_values, run_best};
 use crate::volume::Placement;
 
 /// Reads a volume at any place, missing values and absent blocks as NaN.
@@ -24,17 +25,51 @@ impl<'a> Sampler<'a> {
         let Placement { scale, offset, .. } = self.placement;
         let start: [f64; 3] = std::array::from_fn(|a| start[a] * scale[a] + offset[a]);
         let step: [f64; 3] = std::array::from_fn(|a| step[a] * scale[a]);
-        let last = self.bounds.hi.map(|hi| (hi - 1) as f64);
-        let mut block = 0;
-        values.extend((0..count).map(|i| {
-            let at = std::array::from_fn(|a| (start[a] + i as f64 * step[a]).clamp(0.0, last[a]));
-            let cell = at.map(|c| c as usize);
-            if !self.blocks.get(block).is_some_and(|block| block.owned.has(cell)) {
-                let owner = self.blocks.iter().position(|block| block.owned.has(cell));
-                let Some(owner) = owner else { return f32::NAN };
-                block = owner;
+        let first = values.len();
+        values.resize(first + count, f32::NAN);
+        run_best(Reading { bounds: &self.bounds, blocks: self.blocks, start, step, values: &mut values[first..] });
+    }
+}
+
+/// Reads a line in sample coordinates.
+struct Reading<'a> {
+    bounds: &'a Box3,
+    blocks: &'a [Block],
+    start: [f64; 3],
+    step: [f64; 3],
+    values: &'a mut [f32],
+}
+
+impl Task for Reading<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) {
+        let mut last = 0;
+        for (chunk, values) in self.values.chunks_mut(LANES).enumerate() {
+            let mut at = [[0.0; LANES]; 3];
+            for axis in 0..3 {
+                for lane in 0..LANES {
+                    at[axis][lane] = self.start[axis] + (chunk * LANES + lane) as f64 * self.step[axis];
+                }
             }
-            interpolate(&self.blocks[block], &self.bounds, at)
-        }));
+            let mut left = values.len();
+            // First the block that had the places before.
+            let before = last;
+            for turn in 0..self.blocks.len() {
+                let number = if turn == 0 { before } else { turn - usize::from(turn <= before) };
+                let (found, owned) = owned_values(&self.blocks[number], self.bounds, &at);
+                for lane in 0..values.len() {
+                    if owned[lane] {
+                        values[lane] = found[lane];
+                        left -= 1;
+                        last = number;
+                    }
+                }
+                if left == 0 {
+                    break;
+                }
+            }
+        }
     }
 }
