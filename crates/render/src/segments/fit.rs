@@ -6,15 +6,25 @@ use std::ops::Range;
 
 use super::line::{Knot, cubic};
 use super::tolerance::Tolerance;
+use crate::cpu::{Lanes, Task, run_best};
 
 /// Most knots of a ray, so that their number is a byte.
 pub(super) const MAX_KNOTS: usize = 255;
+/// Errors that are worked out together.
+const TOGETHER: usize = 8;
+
+/// Values of a ray.
+#[derive(Default)]
+struct Exact {
+    codes: Vec<f32>,
+    /// Of errors.
+    weights: Vec<f32>,
+}
 
 /// Makes knots ray after ray in the same memory.
 #[derive(Default)]
 pub(super) struct Fit {
-    /// Values in codes, and the weights of errors.
-    exact: Vec<[f32; 2]>,
+    exact: Exact,
     /// Per segment the largest weighted error, and where it is.
     worst: Vec<(f32, usize)>,
 }
@@ -22,26 +32,14 @@ pub(super) struct Fit {
 impl Fit {
     /// Knots of `values` at planes from `first` on, NaN where they are missing; at most `segments` segments, and as many more as runs need.
     pub(super) fn knots(&mut self, values: &[f32], first: usize, segments: usize, tolerance: &Tolerance) -> Vec<Knot> {
-        self.exact.clear();
-        self.exact.extend(values.iter().map(|&value| {
-            let code = tolerance.code(value);
-            [code, tolerance.weight(code)]
-        }));
-        let mut knots = self.ends(runs(values), first);
+        self.exact.codes.clear();
+        self.exact.codes.extend(values.iter().map(|&value| tolerance.code(value)));
+        self.exact.weights.clear();
+        self.exact.weights.extend(self.exact.codes.iter().map(|&code| tolerance.weight(code)));
+        let knots = self.ends(runs(values), first);
         let runs = knots.iter().filter(|knot| knot.starts_run).count();
-        self.worst.clear();
-        self.worst.extend((1..knots.len()).map(|i| worst_of(&self.exact, first, &knots, i - 1)));
-        while knots.len() < (segments + runs).min(MAX_KNOTS) {
-            let largest = self.worst.iter().enumerate().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
-            let Some((i, &(_, place))) = largest.filter(|(_, (error, _))| *error > 1.0) else { break };
-            knots.insert(i + 1, self.knot(first, place, false));
-            self.worst.insert(i, (0.0, 0));
-            // The slopes of four knots at most have changed, and with them five segments.
-            for j in i.saturating_sub(2)..(i + 4).min(self.worst.len()) {
-                self.worst[j] = worst_of(&self.exact, first, &knots, j);
-            }
-        }
-        knots
+        let most = (segments + runs).min(MAX_KNOTS);
+        run_best(Fitting { fit: self, first, most, knots })
     }
 
     /// The first and last knot of each run.
@@ -57,7 +55,7 @@ impl Fit {
     }
 
     fn knot(&self, first: usize, place: usize, starts_run: bool) -> Knot {
-        Knot { plane: (first + place) as u16, code: self.exact[place][0].round() as u16, starts_run }
+        Knot { plane: (first + place) as u16, code: self.exact.codes[place].round() as u16, starts_run }
     }
 }
 
@@ -72,14 +70,65 @@ fn runs(values: &[f32]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
+/// Adds knots between the ends of runs, up to so many.
+struct Fitting<'a> {
+    fit: &'a mut Fit,
+    first: usize,
+    most: usize,
+    knots: Vec<Knot>,
+}
+
+impl Task for Fitting<'_> {
+    type Output = Vec<Knot>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, _: L) -> Vec<Knot> {
+        let Self { fit, first, most, mut knots } = self;
+        fit.worst.clear();
+        for i in 1..knots.len() {
+            fit.worst.push(worst_of(&fit.exact, first, &knots, i - 1));
+        }
+        while knots.len() < most {
+            let largest = fit.worst.iter().enumerate().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+            let Some((i, &(_, place))) = largest.filter(|(_, (error, _))| *error > 1.0) else { break };
+            knots.insert(i + 1, fit.knot(first, place, false));
+            fit.worst.insert(i, (0.0, 0));
+            // The slopes of four knots at most have changed, and with them five segments.
+            for j in i.saturating_sub(2)..(i + 4).min(fit.worst.len()) {
+                fit.worst[j] = worst_of(&fit.exact, first, &knots, j);
+            }
+        }
+        knots
+    }
+}
+
 /// The largest weighted error of segment `i`, and its place in `exact`.
-fn worst_of(exact: &[[f32; 2]], first: usize, knots: &[Knot], i: usize) -> (f32, usize) {
+#[inline(always)]
+fn worst_of(exact: &Exact, first: usize, knots: &[Knot], i: usize) -> (f32, usize) {
     let Some(cubic) = cubic(knots, i) else { return (0.0, 0) };
     let (from, to) = (usize::from(knots[i].plane) - first, usize::from(knots[i + 1].plane) - first);
     let scale = 1.0 / (to - from) as f64;
+    let (codes, weights) = (&exact.codes[from + 1..to], &exact.weights[from + 1..to]);
+    let error = |k: usize, code: f32, weight: f32| (cubic.at((k + 1) as f64 * scale) as f32 - code).abs() * weight;
     let mut worst = (0.0, from);
-    for (k, &[code, weight]) in exact[from + 1..to].iter().enumerate() {
-        let error = (cubic.at((k + 1) as f64 * scale) as f32 - code).abs() * weight;
+    let mut start = 0;
+    for (codes, weights) in codes.as_chunks::<TOGETHER>().0.iter().zip(weights.as_chunks::<TOGETHER>().0) {
+        let mut errors = [0.0_f32; TOGETHER];
+        for k in 0..TOGETHER {
+            errors[k] = error(start + k, codes[k], weights[k]);
+        }
+        // Seldom: where the largest lies is looked for only if it is larger than all before.
+        if errors.iter().any(|error| *error > worst.0) {
+            for (k, error) in errors.into_iter().enumerate() {
+                if error > worst.0 {
+                    worst = (error, from + 1 + start + k);
+                }
+            }
+        }
+        start += TOGETHER;
+    }
+    for k in start..codes.len() {
+        let error = error(k, codes[k], weights[k]);
         if error > worst.0 {
             worst = (error, from + 1 + k);
         }
@@ -115,7 +164,8 @@ mod tests {
         let values: Vec<f32> =
             (0..300).map(|i| 0.5 + 0.4 * (i as f32 * 0.11).sin() * (i as f32 * 0.03).cos()).collect();
         let knots = of(&values, 200);
-        let exact: Vec<[f32; 2]> = values.iter().map(|&v| [even().code(v), even().weight(even().code(v))]).collect();
+        let codes: Vec<f32> = values.iter().map(|&value| even().code(value)).collect();
+        let exact = Exact { weights: codes.iter().map(|&code| even().weight(code)).collect(), codes };
         assert!(knots.len() < 120, "{}", knots.len());
         assert!((0..knots.len() - 1).all(|i| worst_of(&exact, 7, &knots, i).0 <= 1.0));
     }
