@@ -3,6 +3,8 @@
 //! In double precision and in this order of operations, which every decoder repeats: codes are predicted by it.
 //! Slopes at knots are those of the parabola through three neighbouring knots of one run, so that none is stored.
 
+use std::borrow::Cow;
+
 /// A knot of a ray: the number of a depth plane, and the code of the value there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Knot {
@@ -16,12 +18,24 @@ pub struct Knot {
 
 /// The cubic from knot `i` to the next, over 0..=1; `None` where a run or the ray ends.
 pub(super) fn cubic(knots: &[Knot], i: usize) -> Option<Cubic> {
+    cubic_of(knots, i, || [slope(knots, i), slope(knots, i + 1)])
+}
+
+/// Those from all knots to the next.
+pub(super) fn cubics(knots: &[Knot]) -> impl Iterator<Item = Option<Cubic>> {
+    let mut ahead = (!knots.is_empty()).then(|| slope(knots, 0));
+    (0..knots.len()).map(move |i| {
+        let here = ahead.take().unwrap_or_default();
+        ahead = (i + 1 < knots.len()).then(|| slope(knots, i + 1));
+        cubic_of(knots, i, || [here, ahead.unwrap_or_default()])
+    })
+}
+
+/// The cubic from knot `i` to the next, of the slopes at both.
+fn cubic_of(knots: &[Knot], i: usize, slopes: impl FnOnce() -> [f64; 2]) -> Option<Cubic> {
     let next = knots.get(i + 1).filter(|next| !next.starts_run)?;
     let length = f64::from(next.plane) - f64::from(knots[i].plane);
-    Some(Cubic::hermite(
-        [knots[i].code, next.code].map(f64::from),
-        [slope(knots, i), slope(knots, i + 1)].map(|m| m * length),
-    ))
+    Some(Cubic::hermite([knots[i].code, next.code].map(f64::from), slopes().map(|m| m * length)))
 }
 
 /// Change per plane at knot `i`.
@@ -52,15 +66,32 @@ fn end_slope([h0, d0]: [f64; 2], [h1, d1]: [f64; 2]) -> f64 {
     ((2.0 * h0 + h1) * d0 - h0 * d1) / (h0 + h1)
 }
 
-/// The value at `plane`; `None` where none of the knots' runs covers it.
-pub(super) fn value_at(knots: &[Knot], plane: u16) -> Option<f64> {
-    let after = knots.partition_point(|knot| knot.plane <= plane);
-    let i = after.checked_sub(1)?;
-    if knots[i].plane == plane {
-        return Some(f64::from(knots[i].code));
+/// A ray whose values are asked for again and again.
+pub(super) struct Line<'a> {
+    knots: Cow<'a, [Knot]>,
+    cubics: Vec<Option<Cubic>>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(knots: impl Into<Cow<'a, [Knot]>>) -> Self {
+        let knots = knots.into();
+        Self { cubics: cubics(&knots).collect(), knots }
     }
-    let length = f64::from(knots.get(after)?.plane - knots[i].plane);
-    Some(cubic(knots, i)?.at(f64::from(plane - knots[i].plane) / length))
+
+    pub(super) fn into_knots(self) -> Vec<Knot> {
+        self.knots.into_owned()
+    }
+
+    /// The value at `plane`; `None` where none of the knots' runs covers it.
+    pub(super) fn value_at(&self, plane: u16) -> Option<f64> {
+        let after = self.knots.partition_point(|knot| knot.plane <= plane);
+        let i = after.checked_sub(1)?;
+        if self.knots[i].plane == plane {
+            return Some(f64::from(self.knots[i].code));
+        }
+        let length = f64::from(self.knots.get(after)?.plane - self.knots[i].plane);
+        Some(self.cubics[i]?.at(f64::from(plane - self.knots[i].plane) / length))
+    }
 }
 
 /// Coefficients of 1, x, x^2 and x^3.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::line::{Knot, cubic};
+use super::line::{Knot, cubics};
 
 /// The value over planes from `from` to where the next piece begins: a cubic of `(plane - from) * scale`; NaN where nothing is known.
 #[derive(Clone, Copy, Debug)]
@@ -92,13 +92,13 @@ impl Pieces {
 fn add_pieces(knots: &[Knot], pieces: &mut Vec<Piece>) {
     let nothing = |from: f32| Piece::constant(from, f32::NAN);
     pieces.push(nothing(f32::NEG_INFINITY));
-    for (i, knot) in knots.iter().enumerate() {
+    for ((i, knot), cubic) in knots.iter().enumerate().zip(cubics(knots)) {
         let (plane, code) = (f32::from(knot.plane), f32::from(knot.code));
         let after_gap = knot.starts_run && (i == 0 || knots[i - 1].plane + 1 < knot.plane);
         if after_gap {
             pieces.push(Piece::constant(plane - 0.5, code));
         }
-        match (cubic(knots, i), knots.get(i + 1)) {
+        match (cubic, knots.get(i + 1)) {
             (Some(cubic), Some(next)) => {
                 let scale = 1.0 / (f32::from(next.plane) - plane);
                 pieces.push(Piece { from: plane, scale, cubic: cubic.0.map(|c| c as f32) });

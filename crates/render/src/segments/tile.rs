@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::fit::MAX_KNOTS;
-use super::line::{Knot, value_at};
+use super::line::{Knot, Line};
 use super::tolerance::TOP_CODE;
 use crate::codec::{CodecError, interleave_signs, separate_signs, with_decoder, with_encoder};
 
@@ -70,6 +70,7 @@ impl SegmentTile {
     pub(super) fn encode(lo: [u16; 2], size: [u16; 2], rays: &[Vec<Knot>]) -> Self {
         let width = usize::from(size[0]);
         let counts: Vec<u8> = rays.iter().map(|knots| knots.len() as u8).collect();
+        let lines: Vec<Line<'_>> = rays.iter().map(|knots| Line::new(&knots[..])).collect();
         let (mut lengths, mut differences) = (Vec::new(), Vec::new());
         let mut first = 0;
         for (ray, knots) in rays.iter().enumerate() {
@@ -78,7 +79,7 @@ impl SegmentTile {
                 lengths.push(interleave_signs(knot.plane.wrapping_sub(plane)));
                 plane = knot.plane;
                 first = knots[0].plane;
-                let difference = knot.code.wrapping_sub(predict(rays, width, ray, &knots[..i], plane));
+                let difference = knot.code.wrapping_sub(predict(&lines, width, ray, &knots[..i], plane));
                 let run = if knot.starts_run && i > 0 { STARTS_RUN } else { 0 };
                 differences.push((interleave_signs(difference) & !STARTS_RUN) | run);
             }
@@ -113,7 +114,7 @@ impl SegmentTile {
         });
         let (lengths, differences) = lists.map_err(|cause| SegmentTileError::Payload { lo, cause })?;
         let mut lists = lengths.into_iter().zip(differences);
-        let mut decoded: Vec<Vec<Knot>> = Vec::with_capacity(rays);
+        let mut decoded: Vec<Line<'_>> = Vec::with_capacity(rays);
         let mut first = 0;
         for (ray, &count) in counts.iter().enumerate() {
             let damaged = SegmentTileError::Knots { lo, ray };
@@ -124,22 +125,17 @@ impl SegmentTile {
                 return Err(damaged);
             }
             first = knots.first().map_or(first, |knot| knot.plane);
-            decoded.push(knots);
+            decoded.push(Line::new(knots));
         }
         if lists.next().is_some() {
             return Err(SegmentTileError::Knots { lo, ray: rays });
         }
-        Ok(decoded)
+        Ok(decoded.into_iter().map(Line::into_knots).collect())
     }
 }
 
 /// The knots of the ray after `before`; `None` where planes run backwards.
-fn ray_of(
-    before: &[Vec<Knot>],
-    width: usize,
-    first: u16,
-    lists: impl Iterator<Item = (u16, u16)>,
-) -> Option<Vec<Knot>> {
+fn ray_of(before: &[Line<'_>], width: usize, first: u16, lists: impl Iterator<Item = (u16, u16)>) -> Option<Vec<Knot>> {
     let mut knots: Vec<Knot> = Vec::new();
     let mut plane = first;
     for (length, difference) in lists {
@@ -158,8 +154,8 @@ fn ray_of(
 
 /// The code to expect of a knot of ray `ray` at `plane`, after the knots `own`: on the plane through the rays to the left,
 /// above, and above to the left, where they have a value there.
-fn predict(rays: &[Vec<Knot>], width: usize, ray: usize, own: &[Knot], plane: u16) -> u16 {
-    let at = |back: usize| value_at(rays.get(ray.checked_sub(back)?)?, plane);
+fn predict(rays: &[Line<'_>], width: usize, ray: usize, own: &[Knot], plane: u16) -> u16 {
+    let at = |back: usize| rays.get(ray.checked_sub(back)?)?.value_at(plane);
     let in_row = !ray.is_multiple_of(width);
     let left = if in_row { at(1) } else { None };
     let above = at(width);
