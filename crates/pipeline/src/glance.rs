@@ -61,7 +61,7 @@ impl Glance {
         let declared = source.info().fields[key.field].declared_range;
         let counted = |over| Ok::<_, Infallible>(count(slice::from_ref(&read), over));
         let Ok((defaults, counts)) = Defaults::of_file(source.scale(key.field), declared, range, counted);
-        let kept = bricks_keep(range, defaults.transfer_function.range, None);
+        let kept = bricks_keep(range, defaults.transfer_function.range, None, CodeBits::EIGHT);
         let coding = LevelCoding { level: 0, bits: CodeBits::EIGHT, kept };
         Some(Self {
             time: source.time_of(key.step).unwrap_or(f64::NAN),

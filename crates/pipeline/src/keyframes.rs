@@ -117,7 +117,7 @@ impl Keyframes {
         let key = match Key::of(step, view, form) {
             Ok(key) => key,
             Err((level, bits)) => {
-                let kept = bricks_keep(step.statistics.range, view.transfer_function.range, None);
+                let kept = bricks_keep(step.statistics.range, view.transfer_function.range, None, bits);
                 return self.bricks(step, LevelCoding { level, bits, kept }, groups, pool);
             }
         };

@@ -2,6 +2,8 @@
 
 use visapult_volume::ValueRange;
 
+use crate::CodeBits;
+
 /// Share of the width that is shown by which values beyond it are told apart, too, on either side.
 const BESIDE: f64 = 0.5;
 
@@ -20,31 +22,49 @@ pub(crate) fn told_apart(data: Option<ValueRange>, shown: Option<[f32; 2]>) -> V
     shown.and_then(with_those_beside).unwrap_or(data)
 }
 
-/// Times the range that is shown that data go beyond it before bricks leave out what is far from it: as few codes as they have for it then show.
-const MOST_WIDTHS: f64 = 16.0;
+/// How much of the values bricks keep, in widths of the range that is shown.
+struct Keeping {
+    /// Bricks leave out what is far from the range where the data are more: it would have too few codes.
+    most: f64,
+    /// What they keep at least on either side of it, and what they keep there when they leave something out.
+    beside: [f64; 2],
+}
 
-/// What bricks of `data` keep apart where a transfer function of the range `shown` is to show them, others being held at its ends; `None` where they keep all.
+impl Keeping {
+    const FEW_CODES: Self = Self { most: 16.0, beside: [0.0, 0.5] };
+    /// So many codes that a cell at whose corners values lie far on either side of the range still shows it where it is.
+    const MANY_CODES: Self = Self { most: 1024.0, beside: [32.0, 128.0] };
+
+    fn of(bits: CodeBits) -> &'static Self {
+        if bits.is_wide() { &Self::MANY_CODES } else { &Self::FEW_CODES }
+    }
+}
+
+/// What bricks of `data` with codes of so many bits keep apart where a transfer function of the range `shown` is to show them, others being held at its ends; `None`
+/// where they keep all.
 ///
 /// It is what is around the range, so that it holds others, too, and stays what it was `before` as long as that does.
 pub fn bricks_keep(
     data: Option<ValueRange>,
     shown: Option<[f32; 2]>,
     before: Option<ValueRange>,
+    bits: CodeBits,
 ) -> Option<ValueRange> {
     // A range of one value has no ends that others could be held at.
     let (data, [lo, hi]) = (data?, shown.filter(|[lo, hi]| lo < hi)?.map(f64::from));
-    let is_narrow = |within: ValueRange| f64::from(within.hi) - f64::from(within.lo) <= MOST_WIDTHS * (hi - lo);
-    if !(hi - lo).is_finite() || is_narrow(data) {
+    let (width, Keeping { most, beside: [least, beside] }) = (hi - lo, Keeping::of(bits));
+    let is_narrow = |within: ValueRange| f64::from(within.hi) - f64::from(within.lo) <= most * width;
+    if !width.is_finite() || is_narrow(data) {
         return None;
     }
     let holds = |kept: &ValueRange| {
-        let below = lo >= f64::from(kept.lo) || kept.lo <= data.lo;
-        let above = hi <= f64::from(kept.hi) || kept.hi >= data.hi;
+        let below = lo - least * width >= f64::from(kept.lo) || kept.lo <= data.lo;
+        let above = hi + least * width <= f64::from(kept.hi) || kept.hi >= data.hi;
         below && above
     };
     let around = || {
-        let unit = (hi - lo).log2().floor().exp2();
-        let [lo, hi] = [((lo / unit - 0.5).floor() * unit) as f32, ((hi / unit + 0.5).ceil() * unit) as f32];
+        let unit = width.log2().floor().exp2();
+        let [lo, hi] = [((lo / unit - beside).floor() * unit) as f32, ((hi / unit + beside).ceil() * unit) as f32];
         data.overlap(ValueRange { lo, hi })
     };
     before.filter(|kept| is_narrow(*kept) && holds(kept)).or_else(around)
@@ -84,26 +104,44 @@ mod tests {
         assert_eq!(told_apart(Some(range(-1.0, 9.0)), None), range(-1.0, 9.0));
     }
 
+    fn eight(data: Option<ValueRange>, shown: Option<[f32; 2]>, before: Option<ValueRange>) -> Option<ValueRange> {
+        bricks_keep(data, shown, before, CodeBits::EIGHT)
+    }
+
+    #[test]
+    fn many_codes_keep_far_more_and_not_what_few_kept() {
+        let data = Some(ValueRange { lo: -9999.0, hi: 4000.0 });
+        let sixteen = |shown, before| bricks_keep(data, Some(shown), before, CodeBits::SIXTEEN);
+        assert_eq!(sixteen([0.0, 20.0], None), None);
+        let kept = sixteen([0.0, 1.0], None).unwrap();
+        assert_eq!([kept.lo, kept.hi], [-128.0, 129.0]);
+        assert_eq!(sixteen([50.0, 51.0], Some(kept)), Some(kept));
+        for shown in [[110.0, 111.0], [0.0, 0.1]] {
+            assert_ne!(sixteen(shown, Some(kept)), Some(kept));
+        }
+        assert_eq!(sixteen([0.0, 1.0], eight(data, Some([0.0, 1.0]), None)), Some(kept));
+    }
+
     #[test]
     fn bricks_keep_all_unless_values_go_far_beyond_what_is_shown() {
         let range = |lo, hi| ValueRange { lo, hi };
-        assert_eq!(bricks_keep(None, Some([0.0, 1.0]), None), None);
-        assert_eq!(bricks_keep(Some(range(0.0, 9.0)), None, None), None);
-        assert_eq!(bricks_keep(Some(range(-5.0, 9.0)), Some([0.0, 1.0]), None), None);
-        assert_eq!(bricks_keep(Some(range(0.0, 1e30)), Some([0.0, 1.0]), None), Some(range(0.0, 2.0)));
-        assert_eq!(bricks_keep(Some(range(-1e6, 1.0)), Some([0.0, 1.0]), None), Some(range(-1.0, 1.0)));
-        assert_eq!(bricks_keep(Some(range(f32::MIN, f32::MAX)), Some([0.0, 1.0]), None), Some(range(-1.0, 2.0)));
+        assert_eq!(eight(None, Some([0.0, 1.0]), None), None);
+        assert_eq!(eight(Some(range(0.0, 9.0)), None, None), None);
+        assert_eq!(eight(Some(range(-5.0, 9.0)), Some([0.0, 1.0]), None), None);
+        assert_eq!(eight(Some(range(0.0, 1e30)), Some([0.0, 1.0]), None), Some(range(0.0, 2.0)));
+        assert_eq!(eight(Some(range(-1e6, 1.0)), Some([0.0, 1.0]), None), Some(range(-1.0, 1.0)));
+        assert_eq!(eight(Some(range(f32::MIN, f32::MAX)), Some([0.0, 1.0]), None), Some(range(-1.0, 2.0)));
         // One value has no ends that others could be held at.
-        assert_eq!(bricks_keep(Some(range(-1e6, 1.0)), Some([0.4, 0.4]), None), None);
+        assert_eq!(eight(Some(range(-1e6, 1.0)), Some([0.4, 0.4]), None), None);
         // Beside all values: they are at one end.
-        assert_eq!(bricks_keep(Some(range(0.0, 9.0)), Some([20.0, 20.1]), None), None);
+        assert_eq!(eight(Some(range(0.0, 9.0)), Some([20.0, 20.1]), None), None);
     }
 
     #[test]
     fn what_bricks_keep_holds_what_is_shown_and_is_little_more() {
         let data = ValueRange { lo: -9999.0, hi: 4000.0 };
         for (lo, hi) in [(0.0, 100.0), (-3.0, -2.9), (273.15, 291.0), (-9999.0, -9990.0), (3990.0, 4100.0)] {
-            let kept = bricks_keep(Some(data), Some([lo, hi]), None).unwrap();
+            let kept = eight(Some(data), Some([lo, hi]), None).unwrap();
             let [from, to] = [lo, hi];
             assert!(kept.lo <= from.max(data.lo) && to.min(data.hi) <= kept.hi, "{kept:?} of {lo} to {hi}");
             assert!(kept.hi - kept.lo <= 4.0 * (to - from), "{kept:?} of {lo} to {hi}");
@@ -113,14 +151,14 @@ mod tests {
     #[test]
     fn bricks_keep_what_they_kept_while_it_serves() {
         let data = Some(ValueRange { lo: -9999.0, hi: 100.0 });
-        let kept = bricks_keep(data, Some([0.0, 90.0]), None);
+        let kept = eight(data, Some([0.0, 90.0]), None);
         for shown in [[-10.0, 95.0], [20.0, 60.0], [0.0, 1e4]] {
-            let next = bricks_keep(data, Some(shown), kept);
+            let next = eight(data, Some(shown), kept);
             assert_eq!(next == kept, shown[1] < 1e3, "{shown:?}: {next:?}");
         }
-        assert_ne!(bricks_keep(data, Some([0.0, 1.0]), kept), kept);
-        assert_ne!(bricks_keep(data, Some([-500.0, 1.0]), kept), kept);
-        assert_eq!(bricks_keep(data, Some([-9999.0, 100.0]), kept), None);
+        assert_ne!(eight(data, Some([0.0, 1.0]), kept), kept);
+        assert_ne!(eight(data, Some([-500.0, 1.0]), kept), kept);
+        assert_eq!(eight(data, Some([-9999.0, 100.0]), kept), None);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::transfer_function::REFERENCE_LENGTH;
 use crate::world_box::WorldBox;
 use crate::{
     Camera, CodeBits, Image, KeyView, LevelCoding, Pyramid, ScalarKeyframe, ScalarStack, SegmentKey, SegmentKeyframe,
-    SegmentStack, SlabStack, TransferFunction, Volume, encode_level, make_scalar_slabs, make_segments, make_slabs,
-    render_exact, volume_of_bricks,
+    SegmentStack, SlabStack, TransferFunction, Volume, bricks_keep, encode_level, make_scalar_slabs, make_segments,
+    make_slabs, render_exact, volume_of_bricks,
 };
 
 const EDGE: usize = 48;
@@ -159,5 +159,23 @@ fn bricks_keep_the_optical_depth_along_any_ray() {
             let bricks: Vec<_> = volume.blocks().iter().flat_map(encode).collect();
             depths_of(&volume_of_bricks(volume.grid(), 0, bits, &bricks).unwrap(), function)
         });
+    }
+}
+
+/// From one sample to the next the field changes by many times the range that is shown.
+#[test]
+fn bricks_of_sixteen_bits_keep_the_optical_depth_of_what_is_far_narrower_than_their_values() {
+    let volume = volume_of(&values_of([EDGE; 3], FIELDS[0]), 1);
+    for (width, most) in [(0.02, 1e-5), (0.002, 1e-2)] {
+        let function = TransferFunction { range: Some([0.4, 0.4 + width]), ..ramp() };
+        let kept = bricks_keep(volume.range(), function.range, None, CodeBits::SIXTEEN);
+        assert_eq!(kept.is_some(), width < 0.01, "{kept:?}");
+        let coding = LevelCoding { level: 0, bits: CodeBits::SIXTEEN, kept };
+        let bricks = encode_level(&volume.blocks()[0], &Pyramid::of(&volume.blocks()[0], 1), coding);
+        let shown = depths_of(&volume_of_bricks(volume.grid(), 0, CodeBits::SIXTEEN, &bricks).unwrap(), &function);
+        let exact = depths_of(&volume, &function);
+        let off = shown.iter().zip(&exact).map(|(shown, exact)| (shown - exact).abs() / exact.max(1.0));
+        let mean = off.sum::<f64>() / exact.len() as f64;
+        assert!(mean < most, "{width}: {mean:.1e}");
     }
 }

@@ -126,7 +126,7 @@ impl<'a> Passing<'a> {
                 "bricks of level {level} take {needed} where they are drawn, and --memory allows {memory}: choose a coarser level (--bricks-level)"
             )));
         }
-        let kept = bricks_keep(self.range(), function.range, None);
+        let kept = bricks_keep(self.range(), function.range, None, bits);
         let mut bricks: Vec<EncodedBrick> = Vec::new();
         self.for_each(self.all(), |volume| {
             let of_block = |block| encode_level(block, &Pyramid::of(block, levels), LevelCoding { level, bits, kept });

@@ -126,7 +126,7 @@ impl Maker<'_> {
     fn bricks(&self, level: u32, bits: CodeBits) -> Result<Parts, PipelineError> {
         let levels = self.step.pyramids.first().map_or(1, Pyramid::level_count);
         check_brick_level(self.step.volume.grid().size, level, levels)?;
-        let kept = bricks_keep(self.step.statistics.range, self.transfer_function.range, None);
+        let kept = bricks_keep(self.step.statistics.range, self.transfer_function.range, None, bits);
         let of_pe = bricks_of(self.step, LevelCoding { level, bits, kept }, self.pool);
         let bricks: Vec<EncodedBrick> = of_pe.into_iter().flat_map(|(_, bricks)| bricks).collect();
         let wire_bytes = bricks.iter().map(|brick| brick.wire_bytes() as u64).sum();

@@ -162,7 +162,7 @@ impl Driver {
             stepping,
             quick_level: quick_level(&situation, state.link.present_bytes_per_s()),
             levels: self.back_end.store().levels(),
-            kept: self.bricks_keep(view),
+            kept: self.bricks_keep(view, self.finest_bits()),
             form,
             due_deg: due_deg(&situation.predictions, form),
             predict: if wants_predictions { self.due_prediction(view, stepping, now) } else { Predict::Never },
@@ -249,16 +249,21 @@ impl Driver {
         }
     }
 
-    /// What of the current step's values bricks are to keep for `view`, if not all.
-    fn bricks_keep(&self, view: &View) -> Option<ValueRange> {
+    /// What of the current step's values bricks of so many bits are to keep for `view`, if not all.
+    fn bricks_keep(&self, view: &View, bits: CodeBits) -> Option<ValueRange> {
         let data = self.step.as_ref().and_then(|step| step.statistics.range);
-        bricks_keep(data, view.transfer_function.range, self.progress.kept)
+        bricks_keep(data, view.transfer_function.range, self.progress.kept, bits)
+    }
+
+    /// Those of the finest level that was sent.
+    fn finest_bits(&self) -> CodeBits {
+        self.progress.finest.and_then(|(_, bits)| CodeBits::from_bits(bits)).unwrap_or(CodeBits::EIGHT)
     }
 
     fn queue_bricks(&mut self, view: &View, level: u32, bits: u8) {
         let (Some(step), Some(code)) = (self.step.clone(), CodeBits::from_bits(bits)) else { return };
         let groups = self.back_end.groups();
-        let kept = self.bricks_keep(view);
+        let kept = self.bricks_keep(view, code);
         let encoded =
             step.keyframes.bricks(&step, LevelCoding { level, bits: code, kept }, groups, self.back_end.pool());
         let samples: usize = coarsened_size(step.volume.grid().size, level).iter().product();

@@ -44,7 +44,7 @@ fn of_bricks(subject: &Subject<'_>, level: u32, bits: CodeBits) -> u64 {
     let blocks = subject.volume.blocks();
     let most = BOXES.div_ceil(blocks.len().max(1));
     let bytes = blocks.iter().zip(subject.pyramids);
-    let coding = LevelCoding { level, bits, kept: subject.bricks_keep() };
+    let coding = LevelCoding { level, bits, kept: subject.bricks_keep(bits) };
     let bytes = bytes.map(|(block, pyramid)| bricks::sampled_bytes(block, pyramid, coding, most));
     bytes.sum::<usize>() as u64
 }

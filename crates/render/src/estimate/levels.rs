@@ -87,7 +87,7 @@ impl<'a> Level<'a> {
     pub(super) fn of_bricks(subject: &Subject<'a>, level: u32, bits: CodeBits) -> Self {
         let volume = subject.volume;
         let blocks = volume.blocks().iter().zip(subject.pyramids).zip(volume.macrocells());
-        let kept = subject.bricks_keep();
+        let kept = subject.bricks_keep(bits);
         let part = |((block, pyramid), cells): ((&'a Block, &'a Pyramid), &Macrocells)| {
             let Samples { values, stored, bounds } = pyramid.samples(block, level);
             let across = [0, 1].map(|axis| bounds.size()[axis].div_ceil(BOX_SIZE[axis]));

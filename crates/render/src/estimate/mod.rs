@@ -144,9 +144,9 @@ impl<'a> Subject<'a> {
         Predictor::new(*self, views).predict(forms)
     }
 
-    /// What of the values bricks would keep for the transfer function, if not all.
-    fn bricks_keep(&self) -> Option<ValueRange> {
-        bricks_keep(self.volume.range(), self.transfer_function.range, None)
+    /// What of the values bricks of so many bits would keep for the transfer function, if not all.
+    fn bricks_keep(&self, bits: CodeBits) -> Option<ValueRange> {
+        bricks_keep(self.volume.range(), self.transfer_function.range, None, bits)
     }
 
     /// Part of the grid's samples that is here.
