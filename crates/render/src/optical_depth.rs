@@ -166,10 +166,10 @@ fn bricks_keep_the_optical_depth_along_any_ray() {
 #[test]
 fn bricks_of_sixteen_bits_keep_the_optical_depth_of_what_is_far_narrower_than_their_values() {
     let volume = volume_of(&values_of([EDGE; 3], FIELDS[0]), 1);
-    for (width, most) in [(0.02, 1e-5), (0.002, 1e-2)] {
+    for (width, most) in [(0.1, 1e-5), (0.03, 1.5e-2), (0.01, 2e-2)] {
         let function = TransferFunction { range: Some([0.4, 0.4 + width]), ..ramp() };
         let kept = bricks_keep(volume.range(), function.range, None, CodeBits::SIXTEEN);
-        assert_eq!(kept.is_some(), width < 0.01, "{kept:?}");
+        assert_eq!(kept.is_some(), width < 0.08, "{kept:?}");
         let coding = LevelCoding { level: 0, bits: CodeBits::SIXTEEN, kept };
         let bricks = encode_level(&volume.blocks()[0], &Pyramid::of(&volume.blocks()[0], 1), coding);
         let shown = depths_of(&volume_of_bricks(volume.grid(), 0, CodeBits::SIXTEEN, &bricks).unwrap(), &function);
