@@ -304,6 +304,32 @@ def test_a_closed_folder_is_closed_again_where_its_copy_is_interrupted(source: P
     assert there.stat().st_mode & 0o777 == 0o755
 
 
+@pytest.mark.parametrize("way", ["another path", "another share", "into a share", "on this machine"])
+def test_what_was_begun_from_another_source_is_not_gone_on_with(source: Path, target: Path, way: str) -> None:
+    """Though both are of one size and time."""
+    other = source.with_name("other") / "run"
+    other.mkdir(parents=True)
+    noise_file(other / "large.raw", 32, LARGE)
+    for folder in (source, other):
+        os.utime(folder / "large.raw", (10**9, 10**9))
+    with sharing(source.parent) as share, sharing(other.parent) as another, sharing(target, "--write") as taking:
+        first, second = {
+            "another path": ((f"{share.url}/run/large.raw", target), (f"{share.url}/other/run/large.raw", target)),
+            "another share": ((f"{share.url}/run/large.raw", target), (f"{another.url}/run/large.raw", target)),
+            "into a share": ((source / "large.raw", taking.url), (other / "large.raw", taking.url)),
+            "on this machine": ((source / "large.raw", target), (other / "large.raw", target)),
+        }[way]
+        copying = start_copy(*first, "--json", *RATE)
+        until_it_carries(copying, 20 * MEBI)
+        copying.signal(signal.SIGINT)
+        assert copying.end(SOON).code == 130
+        assert_kept_and_marked(target)
+        ended = copy(*second)
+    assert ended.code == 0 and "goes on from" not in ended.stderr, ended
+    assert_one_clear_line(ended.stderr, "large.raw was begun from another source, or by an older visapult: it is copied from its beginning")
+    assert (target / "large.raw").read_bytes() == (other / "large.raw").read_bytes()
+
+
 def test_nothing_is_left_of_a_large_file_that_has_become_small(source: Path, target: Path) -> None:
     copying = start_copy(source, target, "--json", *RATE)
     until_it_carries(copying, 20 * MEBI)

@@ -98,10 +98,8 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             hashes: manifest.is_some(),
             alike: if options.checksum { Alike::All } else { Alike::SizeAndTime },
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
-            start: None,
-            part: None,
-            lists: false,
             unsynced: options.no_sync,
+            ..Wish::default()
         },
         unmatched: options.delete_unmatched,
         session: options.path.session(true),

@@ -22,6 +22,7 @@ use crate::redial::redialled;
 use crate::report::{Event, Report, Tally};
 use crate::request::{Request, Verb};
 use crate::selection::{Patterns, Span};
+use crate::source_id::SourceId;
 use crate::wish::{Alike, Delete, Wish};
 
 /// How long a lost connection is dialled again, unless something else is said.
@@ -112,7 +113,7 @@ impl CopyOptions {
             Endpoint::There(remote) => remote.is_content,
             Endpoint::Stored(url) => url.is_content,
         });
-        let mut wish = self.wish;
+        let mut wish = Wish { source: SourceId::around(&self.sources), ..self.wish };
         if (is_content || self.part.is_some()) && wish.delete != Delete::Nothing {
             wish.delete = Delete::InDestination;
         }

@@ -37,6 +37,7 @@ use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::{inner_path, shown};
 use crate::request::{EARLY, GRANTS, LAST_PATIENCE, Request, SHARE, STRIPES, Verb};
+use crate::source_id::SourceId;
 use crate::weights;
 use crate::words::Word;
 
@@ -257,6 +258,7 @@ impl Share {
                 if request.is_able(STRIPES) && part.is_none() {
                     self.tell_nodes(&copy.session);
                 }
+                self.tell_itself(&copy.session);
                 let begin = if request.is_able(EARLY) { Begin::AtOnce } else { Begin::WhenAsked };
                 let tells_grants = request.is_able(GRANTS);
                 let which = Which { only, span: *span, part: part.as_ref(), begin, tells_grants };
@@ -289,6 +291,14 @@ impl Share {
         let urls = self.stripe.as_ref().filter(|_| !is_bounded).map(Stripe::others).unwrap_or_default();
         // Whoever is gone needs not be told.
         !urls.is_empty() && session.note(&Word::Nodes { urls }.to_text()).is_ok()
+    }
+
+    /// Tells which share it is: what was begun from another is not gone on with. Nodes of a stripe may have its folder elsewhere.
+    fn tell_itself(&self, session: &Session) {
+        if self.stripe.is_none() {
+            // Whoever is gone needs not be told.
+            let _ = session.note(&Word::Share { source: SourceId::at(&self.path) }.to_text());
+        }
     }
 
     /// Whoever dials once more finds it when it is back, or another node of its stripe: tokens of a policy stay what they are.

@@ -31,6 +31,7 @@ use crate::listing::{Entry, Kind};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::objects::Told;
+use crate::source_id::SourceId;
 use crate::walk::mtime;
 use crate::wish::{Alike, Delete, Wish};
 
@@ -100,7 +101,7 @@ impl Tree {
         };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
-        let levels = vec![Level { listed, ..Level::of(PathBuf::new(), dir) }];
+        let levels = vec![Level { listed, source: wish.source, ..Level::of(PathBuf::new(), dir) }];
         Self {
             wish,
             rename,
@@ -114,10 +115,18 @@ impl Tree {
         }
     }
 
+    /// The share that all comes from calls itself so.
+    pub(super) fn comes_from(&mut self, share: SourceId) {
+        if let Some(top) = self.levels.first_mut() {
+            top.source = top.source.in_share(share);
+        }
+    }
+
     /// Deals with the next entry, as far as it is no file to be copied. None if entries do not follow one another as they should.
     pub(super) fn take(&mut self, entry: Entry) -> Option<Result<Verdict, Unplaced>> {
         let depth = usize::from(entry.depth);
         self.leave(depth + 1);
+        let source = self.levels.get(depth)?.source.below(entry.name.bytes());
         let mut name = entry.name;
         if depth == 0
             && let Some(rename) = &self.rename
@@ -137,7 +146,7 @@ impl Tree {
             Kind::Folder => "cannot be written, nor what is in it: ",
             _ => "cannot be written: ",
         };
-        let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime };
+        let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime, source };
         let placed = self.place(&spot, entry.kind);
         Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}{}", reason(&cause)) }))
     }
@@ -151,13 +160,13 @@ impl Tree {
             return Ok(());
         }
         let (Some(name), Some(top)) = (self.rename.take(), self.levels.first()) else { return Ok(()) };
-        let (is_dry, path) = (self.wish.dry_run, top.path.join(name.as_path()));
+        let (is_dry, path, source) = (self.wish.dry_run, top.path.join(name.as_path()), top.source);
         let dir = match &top.dir {
             LevelDir::Open(dir) => top_in(dir, &name, is_dry).map_err(CopyError::Here)?,
             other => other.clone(),
         };
         self.top.clone_from(&path);
-        self.levels = vec![Level::of(path, dir)];
+        self.levels = vec![Level { source, ..Level::of(path, dir) }];
         Ok(())
     }
 
@@ -298,7 +307,7 @@ impl Tree {
         Pending {
             folder: spot.folder.clone(),
             name: spot.name.clone(),
-            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
+            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0), source: spot.source },
             mode: spot.mode,
             replaces,
             waits: false,
