@@ -100,7 +100,7 @@ impl Share {
             let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
                 let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| landing.known(may_read).for_span(span.is_some()));
-                let session = striped.dial()?;
+                let session = striped.dial(&fetch.stop)?;
                 attempt.was_admitted = true;
                 pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, &mut attempt.moved, watch)
             });
