@@ -69,6 +69,15 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
 
 
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_an_empty_pattern_is_refused(option: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    refused = copy(tmp_path / "run", tmp_path / "there", option, "*.h5", option, "")
+    assert refused.code == 2
+    assert_one_clear_line(refused.stderr, f"{option} is empty: give it a pattern")
+    assert not (tmp_path / "there").exists()
+
+
 def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 9, 50, 3 * MEBI)

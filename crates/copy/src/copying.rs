@@ -81,6 +81,12 @@ impl CopyOptions {
     pub fn check(&self) -> Result<(), CopyError> {
         let has_patterns = !(self.only.include.is_empty() && self.only.exclude.is_empty());
         let deletes = self.wish.delete != Delete::Nothing;
+        for (what, patterns) in [("include", &self.only.include), ("exclude", &self.only.exclude)] {
+            if patterns.iter().any(String::is_empty) {
+                let mend = "give it a pattern, such as '*.h5', or leave it out";
+                return Err(CopyError::Misfit(format!("{what} is empty: {mend}")));
+            }
+        }
         let why = if deletes && has_patterns && !self.unmatched {
             "delete would delete what include and exclude leave out, too: if that is meant, say so (--delete-unmatched, delete=\"unmatched\")"
         } else if self.span.is_some() && (has_patterns || deletes) {
