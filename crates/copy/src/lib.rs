@@ -66,7 +66,7 @@ pub use fields::{FieldPart, Rounding, Steps};
 pub use file_id::FileId;
 pub use following::fetches;
 pub use inventory::{Item, ItemKind, ListOptions, list};
-pub use manifest::{ManifestWriter, Verified, verify};
+pub use manifest::{ManifestWriter, Verified, is_manifest_of, verify};
 pub use pace::{Headway, Pace};
 pub use report::{Event, Limit, NOT_THERE, Progress, Report, Tally, counted, rate, size};
 pub use selection::{Patterns, Span};

@@ -272,7 +272,7 @@ pub(crate) struct VerifyOptions {
     /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed, or objects (s3://, https://).
     #[arg(value_name = "MANIFEST | PATH | URL", value_parser = place())]
     pub(crate) what: Endpoint,
-    /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a folder or file, what it is held against.
+    /// With a manifest, the folder that its paths are in, or the one file (the DST of the copy) [default: .]; with a folder or file, what it is held against.
     #[arg(value_name = "PATH | URL", value_parser = place())]
     pub(crate) with: Option<Endpoint>,
 }
