@@ -78,6 +78,18 @@ def test_an_empty_pattern_is_refused(option: str, tmp_path: Path) -> None:
     assert not (tmp_path / "there").exists()
 
 
+@pytest.mark.parametrize("is_shared", [True, False], ids=["of a share", "of this machine"])
+def test_links_that_lead_round_in_a_circle_are_called_so(is_shared: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "run").mkdir()
+    (folder / "run" / "one").symlink_to("other")
+    (folder / "run" / "other").symlink_to("one")
+    ended = copy(f"{url}/run" if is_shared else folder / "run", f"{tmp_path}/there/", "--follow-links")
+    assert ended.code == 3, ended
+    expected = [f"visapult: run/{name}: cannot be read: a link that leads round in a circle" for name in ("one", "other")]
+    assert ended.stderr.splitlines() == expected
+
+
 def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 9, 50, 3 * MEBI)
