@@ -69,6 +69,33 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
 
 
+@pytest.mark.parametrize("is_push", [True, False], ids=["into a share", "out of it"])
+def test_a_part_of_a_file_does_not_take_the_place_of_another(is_push: bool, tmp_path: Path) -> None:
+    (tmp_path / "large.raw").write_bytes(random.Random(3).randbytes(40 * MEBI))
+    giving, taking = tmp_path, tmp_path / "taking"
+    with sharing(taking if is_push else giving, "--write") as share:
+        taking.mkdir(exist_ok=True)
+        source = giving / "large.raw" if is_push else f"{share.url}/large.raw"
+        target = {name: f"{share.url}/{name}" if is_push else taking / name for name in ("whole", "part")}
+        assert copy(source, target["whole"]).code == 0
+        refused = copy(source, target["whole"], "--range", "0-1MiB")
+        assert refused.code == 3, refused
+        assert_one_clear_line(refused.stderr, "whole: cannot be written: a file that is not this part of it has its name")
+        assert (taking / "whole").read_bytes() == (giving / "large.raw").read_bytes()
+        assert "; 1 would fail" in copy(source, target["whole"], "--range", "0-1MiB", "--dry-run").stdout
+        # The same part goes on, and is found there.
+        part = (source, target["part"], "--range", "1MiB-35MiB")
+        copying = start_copy(*part, "--json", "--rate", "100M")
+        assert any(event.get("bytes_sent", 0) >= 20 * MEBI for event in events(copying.said))
+        copying.signal(signal.SIGINT)
+        assert copying.end(SOON).code == 130
+        again = copy(*part)
+        assert again.code == 0 and "goes on from" in again.stderr, again
+        assert "1 file there already" in copy(*part).stdout
+        assert copy(*part, "--no-resume").code == 0
+        assert (taking / "part").read_bytes() == (giving / "large.raw").read_bytes()[MEBI : 35 * MEBI]
+
+
 @pytest.mark.parametrize("option", ["--include", "--exclude"])
 def test_an_empty_pattern_is_refused(option: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
