@@ -152,5 +152,6 @@ fn walk(sources: &[Near<'_>], options: &CopyOptions, moment: SystemTime, stop: &
         (None, Some(part), Near::Path(_)) => source.root(moment, stop)?.part(&part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
-    Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
+    let filter = Filter::new(&options.only).map_err(CopyError::Here)?;
+    Ok(Walk::new(roots, filter).foreseeing(options.wish.foresees()))
 }
