@@ -69,6 +69,54 @@ def test_a_mirror_becomes_the_same_and_says_before_what_would_go(shared: tuple[P
     assert (tmp_path / "part").read_bytes() == (folder / "run" / "large.raw").read_bytes()[1000:3000]
 
 
+@pytest.mark.parametrize("is_push", [True, False], ids=["into a share", "out of it"])
+def test_a_part_of_a_file_does_not_take_the_place_of_another(is_push: bool, tmp_path: Path) -> None:
+    (tmp_path / "large.raw").write_bytes(random.Random(3).randbytes(40 * MEBI))
+    giving, taking = tmp_path, tmp_path / "taking"
+    with sharing(taking if is_push else giving, "--write") as share:
+        taking.mkdir(exist_ok=True)
+        source = giving / "large.raw" if is_push else f"{share.url}/large.raw"
+        target = {name: f"{share.url}/{name}" if is_push else taking / name for name in ("whole", "part")}
+        assert copy(source, target["whole"]).code == 0
+        refused = copy(source, target["whole"], "--range", "0-1MiB")
+        assert refused.code == 3, refused
+        assert_one_clear_line(refused.stderr, "whole: cannot be written: a file that is not this part of it has its name")
+        assert (taking / "whole").read_bytes() == (giving / "large.raw").read_bytes()
+        assert "; 1 would fail" in copy(source, target["whole"], "--range", "0-1MiB", "--dry-run").stdout
+        # The same part goes on, and is found there.
+        part = (source, target["part"], "--range", "1MiB-35MiB")
+        copying = start_copy(*part, "--json", "--rate", "100M")
+        assert any(event.get("bytes_sent", 0) >= 20 * MEBI for event in events(copying.said))
+        copying.signal(signal.SIGINT)
+        assert copying.end(SOON).code == 130
+        again = copy(*part)
+        assert again.code == 0 and "goes on from" in again.stderr, again
+        assert "1 file there already" in copy(*part).stdout
+        assert copy(*part, "--no-resume").code == 0
+        assert (taking / "part").read_bytes() == (giving / "large.raw").read_bytes()[MEBI : 35 * MEBI]
+
+
+@pytest.mark.parametrize("option", ["--include", "--exclude"])
+def test_an_empty_pattern_is_refused(option: str, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    refused = copy(tmp_path / "run", tmp_path / "there", option, "*.h5", option, "")
+    assert refused.code == 2
+    assert_one_clear_line(refused.stderr, f"{option} is empty: give it a pattern")
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["of a share", "of this machine"])
+def test_links_that_lead_round_in_a_circle_are_called_so(is_shared: bool, shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "run").mkdir()
+    (folder / "run" / "one").symlink_to("other")
+    (folder / "run" / "other").symlink_to("one")
+    ended = copy(f"{url}/run" if is_shared else folder / "run", f"{tmp_path}/there/", "--follow-links")
+    assert ended.code == 3, ended
+    expected = [f"visapult: run/{name}: cannot be read: a link that leads round in a circle" for name in ("one", "other")]
+    assert ended.stderr.splitlines() == expected
+
+
 def test_data_go_straight_from_one_share_to_another(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     make_tree(folder / "run", 9, 50, 3 * MEBI)
@@ -124,6 +172,29 @@ def test_a_dry_run_names_what_it_would_do_in_every_direction(shared: tuple[Path,
             differing = [(event["path"], event["bytes"], event["why"]) for event in told if event["event"] == "differs"]
             assert differing[1] == ("run/a.raw", 2500, "is not there")
             assert len(differing) == 4
+
+
+def test_a_dry_run_tells_what_would_fail(tmp_path: Path) -> None:
+    run_folder = tmp_path / "giving" / "run"
+    (run_folder / "closed").mkdir(parents=True)
+    for name in ("closed/inner", "secret", "open"):
+        (run_folder / name).write_text("text")
+    prefix = without_rights()
+    (run_folder / "secret").chmod(0)
+    (run_folder / "closed").chmod(0)
+    with sharing(tmp_path / "giving", prefix=prefix) as giving, sharing(tmp_path / "taking", "--write", "--fetch", "127.0.0.1") as taking:
+        new = f"{tmp_path}/new/"
+        for places in ((f"{giving.url}/run", new), (run_folder, taking.url), (run_folder, new), (f"{giving.url}/run", taking.url)):
+            for options in (("--dry-run",), ()):
+                ended = Process([*prefix, VISAPULT, "copy", *places, *options]).end(SOON)
+                told = sorted(line for line in ended.stderr.splitlines() if "cannot be read: permission denied" in line)
+                assert [line.split(":")[1].strip() for line in told] == ["run/closed", "run/secret"], ended
+                assert ended.code == 3, ended
+                last = ended.stdout.splitlines()[-1]
+                assert last == "would copy 1 file, 4 bytes; 0 files there already; 2 would fail" if options else "; 2 FAILED" in last, last
+            for at in (tmp_path / "new", tmp_path / "taking" / "run"):
+                shutil.rmtree(at, ignore_errors=True)
+    (run_folder / "closed").chmod(0o755)
 
 
 def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path, str], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from conftest import VISAPULT
 from shares import MEBI, SOON, copy, events, make_tree, noise_file, sharing, start_copy, tree_of, without_rights
 from test_bad_input import assert_one_clear_line
 from test_copy_power import mounted
-from wan import Process
+from wan import Process, pause
 
 RATE = ("--rate", "100M")
 LARGE = 64 * MEBI
@@ -302,6 +302,64 @@ def test_a_closed_folder_is_closed_again_where_its_copy_is_interrupted(source: P
     assert again.code == 0 and "goes on from" in again.stderr, again
     assert tree_of(there) == tree_of(source)
     assert there.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize("way", ["another path", "another share", "into a share", "on this machine"])
+def test_what_was_begun_from_another_source_is_not_gone_on_with(source: Path, target: Path, way: str) -> None:
+    """Though both are of one size and time."""
+    other = source.with_name("other") / "run"
+    other.mkdir(parents=True)
+    noise_file(other / "large.raw", 32, LARGE)
+    for folder in (source, other):
+        os.utime(folder / "large.raw", (10**9, 10**9))
+    with sharing(source.parent) as share, sharing(other.parent) as another, sharing(target, "--write") as taking:
+        first, second = {
+            "another path": ((f"{share.url}/run/large.raw", target), (f"{share.url}/other/run/large.raw", target)),
+            "another share": ((f"{share.url}/run/large.raw", target), (f"{another.url}/run/large.raw", target)),
+            "into a share": ((source / "large.raw", taking.url), (other / "large.raw", taking.url)),
+            "on this machine": ((source / "large.raw", target), (other / "large.raw", target)),
+        }[way]
+        copying = start_copy(*first, "--json", *RATE)
+        until_it_carries(copying, 20 * MEBI)
+        copying.signal(signal.SIGINT)
+        assert copying.end(SOON).code == 130
+        assert_kept_and_marked(target)
+        ended = copy(*second)
+    assert ended.code == 0 and "goes on from" not in ended.stderr, ended
+    assert_one_clear_line(ended.stderr, "large.raw was begun from another source, or by an older visapult: it is copied from its beginning")
+    assert (target / "large.raw").read_bytes() == (other / "large.raw").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("way", ["out of it", "into it", "verify"])
+def test_one_who_dials_a_share_that_is_silent_can_be_interrupted(source: Path, target: Path, way: str, number: int) -> None:
+    with sharing(source if way != "into it" else target, "--write") as share:
+        words = {"out of it": ("copy", share.url, target), "into it": ("copy", source, share.url), "verify": ("verify", source, share.url)}[way]
+        share.process.signal(signal.SIGSTOP)
+        dialling = Process([VISAPULT, *words])
+        pause(1)
+        assert dialling.is_running()
+        dialling.signal(number)
+        ended = dialling.end(SOON)
+        share.process.signal(signal.SIGCONT)
+    assert ended.code == 130 and ended.waited < 3, ended
+    assert_one_clear_line(ended.stderr, "stopped")
+
+
+def test_a_copy_that_dials_again_can_be_interrupted(source: Path, target: Path) -> None:
+    with sharing(source) as share:
+        copying = start_copy(share.url, target, "--json", *RATE)
+        until_it_carries(copying, 20 * MEBI)
+        share.process.signal(signal.SIGSTOP)
+        lost = next(event for event in events(copying.said) if event["event"] == "notice")
+        assert "the connection is lost" in lost["why"], lost
+        # By then it is past the first wait, and dials.
+        pause(3.5)
+        copying.signal(signal.SIGINT)
+        ended = copying.end(SOON)
+        share.process.signal(signal.SIGCONT)
+    assert ended.code == 130 and ended.waited < 3, ended
+    assert_kept_and_marked(target)
 
 
 def test_nothing_is_left_of_a_large_file_that_has_become_small(source: Path, target: Path) -> None:

@@ -96,6 +96,19 @@ def test_verify_that_is_interrupted_does_not_say_that_anything_differs(shared: t
     assert_one_clear_line(ended.stderr, "stopped: not all of it was looked at")
 
 
+def test_the_one_file_of_a_copy_is_held_against_its_manifest(shared: tuple[Path, str], tmp_path: Path) -> None:
+    folder, url = shared
+    (folder / "9").write_text("nine")
+    assert run("copy", f"{url}/9", tmp_path / "vf", "--manifest", tmp_path / "vf.b3").returncode == 0
+    same = run("verify", tmp_path / "vf.b3", tmp_path / "vf", check=False)
+    assert (same.returncode, same.stdout, same.stderr) == (0, "verified 1 file, 4 bytes\n", "")
+    assert subprocess.run([VISAPULT, "verify", "vf.b3", "vf"], cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    (tmp_path / "vf").write_text("none")
+    wrong = run("verify", tmp_path / "vf.b3", tmp_path / "vf", check=False)
+    assert wrong.returncode == 1
+    assert_one_clear_line(wrong.stderr, "vf: is not what it was when it was copied")
+
+
 def test_two_folders_of_this_machine_are_held_against_each_other(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     make_tree(one, 11, 20, 3 * MEBI)

@@ -67,6 +67,11 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
         Some((destination, sources)) if !sources.is_empty() => (destination, sources),
         _ => return Err(misfit("the place to copy to is missing; the folder that you are in is `.`".to_owned())),
     };
+    for (option, patterns) in [("--include", &options.include), ("--exclude", &options.exclude)] {
+        if patterns.iter().any(String::is_empty) {
+            return Err(misfit(format!("{option} is empty: give it a pattern, such as '*.h5', or leave it out")));
+        }
+    }
     if let Some(path) = &options.manifest {
         if options.json && is_output(path) {
             return Err(misfit("--json has standard output: name a file for the manifest".to_owned()));
@@ -98,10 +103,8 @@ fn copied(options: &CopyOptions) -> Result<u8, Ended> {
             hashes: manifest.is_some(),
             alike: if options.checksum { Alike::All } else { Alike::SizeAndTime },
             delete: if options.delete { Delete::InFolders } else { Delete::Nothing },
-            start: None,
-            part: None,
-            lists: false,
             unsynced: options.no_sync,
+            ..Wish::default()
         },
         unmatched: options.delete_unmatched,
         session: options.path.session(true),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use visapult_copy::{
     Alike, CopyError, CopyOptions, Delete, Endpoint, Event, ManifestWriter, NOT_THERE, Verified, Wish, copy, counted,
-    size, verify,
+    is_manifest_of, size, verify,
 };
 
 use crate::arguments::VerifyOptions;
@@ -37,6 +37,9 @@ fn verified(options: &VerifyOptions) -> Result<ExitCode> {
             folder.display()
         ),
         (Endpoint::Here(manifest), None) => check(manifest, Path::new(".")),
+        (Endpoint::Here(manifest), Some(Endpoint::Here(file))) if is_of(manifest, file) => {
+            check(manifest, file.parent().unwrap_or(Path::new("")))
+        }
         (Endpoint::Here(path), Some(other @ Endpoint::Here(there))) if path.is_dir() || there.is_file() => {
             Ok(told(&compare_here(path, there, other)?))
         }
@@ -47,6 +50,11 @@ fn verified(options: &VerifyOptions) -> Result<ExitCode> {
         (elsewhere, None) => list(elsewhere),
         (_, Some(_)) => anyhow::bail!("one of the two must be on this machine"),
     }
+}
+
+/// One file was copied to there, and this is the manifest of that.
+fn is_of(manifest: &Path, file: &Path) -> bool {
+    manifest.is_file() && file.is_file() && file.file_name().is_some_and(|name| is_manifest_of(manifest, name))
 }
 
 fn check(manifest: &Path, folder: &Path) -> Result<ExitCode> {

@@ -22,6 +22,7 @@ use crate::redial::redialled;
 use crate::report::{Event, Report, Tally};
 use crate::request::{Request, Verb};
 use crate::selection::{Patterns, Span};
+use crate::source_id::SourceId;
 use crate::wish::{Alike, Delete, Wish};
 
 /// How long a lost connection is dialled again, unless something else is said.
@@ -80,6 +81,12 @@ impl CopyOptions {
     pub fn check(&self) -> Result<(), CopyError> {
         let has_patterns = !(self.only.include.is_empty() && self.only.exclude.is_empty());
         let deletes = self.wish.delete != Delete::Nothing;
+        for (what, patterns) in [("include", &self.only.include), ("exclude", &self.only.exclude)] {
+            if patterns.iter().any(String::is_empty) {
+                let mend = "give it a pattern, such as '*.h5', or leave it out";
+                return Err(CopyError::Misfit(format!("{what} is empty: {mend}")));
+            }
+        }
         let why = if deletes && has_patterns && !self.unmatched {
             "delete would delete what include and exclude leave out, too: if that is meant, say so (--delete-unmatched, delete=\"unmatched\")"
         } else if self.span.is_some() && (has_patterns || deletes) {
@@ -112,7 +119,7 @@ impl CopyOptions {
             Endpoint::There(remote) => remote.is_content,
             Endpoint::Stored(url) => url.is_content,
         });
-        let mut wish = self.wish;
+        let mut wish = Wish { source: SourceId::around(&self.sources), ..self.wish };
         if (is_content || self.part.is_some()) && wish.delete != Delete::Nothing {
             wish.delete = Delete::InDestination;
         }

@@ -13,6 +13,7 @@ use crate::log::{self, Origin};
 use crate::people::written::{Place, Text};
 use crate::ranges::{RANGE, RangeName};
 use crate::request::Request;
+use crate::source_id::SourceId;
 use crate::words::Word;
 use crate::{bundle, listing, manifest};
 
@@ -79,7 +80,7 @@ pub fn words(bytes: &[u8]) {
 /// # Panics
 /// If it holds more than its bytes can tell.
 pub fn log(bytes: &[u8]) {
-    let origin = Origin { size: 100 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
+    let origin = Origin { size: 100 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0, source: SourceId::default() };
     if let Some((held, end)) = log::held(bytes, &origin) {
         assert!(end <= bytes.len() && held.len() <= bytes.len() / 48);
     }

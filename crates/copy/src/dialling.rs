@@ -1,9 +1,16 @@
 //! Dials a share.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
 use visapult_ripp_net::{Options, RippUrl, Session, SessionError, Token, Trust};
 
 use crate::error::CopyError;
 use crate::request::{Request, SHARE};
+
+const POLL: Duration = Duration::from_millis(100);
 
 /// A name for a copy that no other has.
 pub(crate) fn fresh_job() -> Result<String, CopyError> {
@@ -25,4 +32,42 @@ pub(crate) fn begin(url: &RippUrl, options: &Options, request: &Request) -> Resu
     };
     let session = Options { service: Some(SHARE), request: request.to_text(), ..options.clone() };
     Ok(Session::begin(url, &trust, None, &session)?)
+}
+
+/// [`dial`], which whoever is silent makes last for seconds, unless `stop` is set first.
+pub(crate) fn dial_unless(
+    stop: &AtomicBool,
+    url: &RippUrl,
+    options: &Options,
+    request: &Request,
+) -> Result<Session, CopyError> {
+    let (url, options, request) = (url.clone(), options.clone(), request.clone());
+    unless_stopped(stop, move || dial(&url, &options, &request))
+}
+
+/// The same of [`begin`].
+pub(crate) fn begin_unless(
+    stop: &AtomicBool,
+    url: &RippUrl,
+    options: &Options,
+    request: &Request,
+) -> Result<Session, CopyError> {
+    let (url, options, request) = (url.clone(), options.clone(), request.clone());
+    unless_stopped(stop, move || begin(&url, &options, &request))
+}
+
+/// What `work` comes to. Where a store or a share is silent, that takes its time: once it is to stop, it is left to end by itself.
+pub(crate) fn unless_stopped<T: Send + 'static>(
+    stop: &AtomicBool,
+    work: impl FnOnce() -> Result<T, CopyError> + Send + 'static,
+) -> Result<T, CopyError> {
+    let (done_in, done) = mpsc::channel();
+    thread::spawn(move || done_in.send(work()));
+    loop {
+        match done.recv_timeout(POLL) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
+            Err(_) => return Err(CopyError::Stopped),
+        }
+    }
 }

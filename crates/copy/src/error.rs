@@ -56,6 +56,14 @@ impl CopyError {
     }
 }
 
+/// Why a path that is followed cannot be resolved: one that leads round in a circle says so.
+pub(crate) fn following(cause: io::Error) -> io::Error {
+    if cause.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+        return io::Error::other("a link that leads round in a circle");
+    }
+    cause
+}
+
 /// An error as people understand it.
 pub(crate) fn reason(cause: &io::Error) -> String {
     match cause.kind() {

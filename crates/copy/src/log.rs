@@ -1,8 +1,9 @@
 //! The restart log: which ranges of a partial file have been verified. It lies beside the partial, and is appended to.
 //!
 //! ```text
-//! 0  "VISAPULT COPY 2\n"      16  size (8)   24  mtime, s (8)   32  mtime, ns (4)   36  zero (4)   40  start in the source (8)
-//! 48 each range: index (8), BLAKE3 (32), the first 8 bytes of BLAKE3 of these 40
+//! 0  "VISAPULT COPY 3\n"      16  size (8)   24  mtime, s (8)   32  mtime, ns (4)   36  zero (4)   40  start in the source (8)
+//! 48 where it lies at the source (8)
+//! 56 each range: index (8), BLAKE3 (32), the first 8 bytes of BLAKE3 of these 40
 //! ```
 
 use std::collections::BTreeMap;
@@ -13,9 +14,12 @@ use std::os::unix::fs::FileExt;
 use crate::bytes::Reader;
 use crate::listing::Mtime;
 use crate::ranges::{RangeHash, count};
+use crate::source_id::SourceId;
 
-const MAGIC: &[u8; 16] = b"VISAPULT COPY 2\n";
-const HEADER: usize = 48;
+const MAGIC: &[u8; 16] = b"VISAPULT COPY 3\n";
+const HEADER: usize = 56;
+/// Where in the header its last part begins.
+const SOURCE: usize = 48;
 const RECORD: usize = 48;
 
 /// What of a source's a partial is.
@@ -25,6 +29,19 @@ pub(crate) struct Origin {
     pub(crate) mtime: Mtime,
     /// Where in its file the first byte is.
     pub(crate) start: u64,
+    /// Where its file lies.
+    pub(crate) source: SourceId,
+}
+
+/// What a log tells of what is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// These ranges are verified.
+    Ranges(BTreeMap<u64, RangeHash>),
+    /// It is of this source before that was changed, or nothing is known of it.
+    Changed,
+    /// It is of a source elsewhere, or an older build has written it.
+    Elsewhere,
 }
 
 impl Origin {
@@ -35,6 +52,7 @@ impl Origin {
         header.extend(self.mtime.ns.to_be_bytes());
         header.extend([0; 4]);
         header.extend(self.start.to_be_bytes());
+        header.extend(self.source.to_be_bytes());
         header
     }
 }
@@ -47,15 +65,16 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Reads what is there: the ranges that it tells of; none if it is of another origin. It is not changed.
-    pub(crate) fn read(file: File, origin: &Origin) -> io::Result<(Self, Option<BTreeMap<u64, RangeHash>>)> {
+    /// Reads what is there: the ranges that it tells of, or why it tells of none. It is not changed.
+    pub(crate) fn read(file: File, origin: &Origin) -> io::Result<(Self, Held)> {
         let ranges = count(origin.size);
         let most = HEADER as u64 + RECORD as u64 * 2 * ranges;
         let mut bytes = vec![0; file.metadata()?.len().min(most) as usize];
         file.read_exact_at(&mut bytes, 0)?;
         let found = held(&bytes, origin);
         let end = found.as_ref().map_or(0, |(_, end)| *end as u64);
-        Ok((Self { file, end }, found.map(|(held, _)| held)))
+        let other = || if is_elsewhere(&bytes, origin) { Held::Elsewhere } else { Held::Changed };
+        Ok((Self { file, end }, found.map_or_else(other, |(held, _)| Held::Ranges(held))))
     }
 
     /// Begins anew: nothing is verified.
@@ -88,6 +107,13 @@ fn record(index: u64, hash: &RangeHash) -> Vec<u8> {
     record
 }
 
+/// A log has another source than this origin, or an older build has written it.
+fn is_elsewhere(bytes: &[u8], origin: &Origin) -> bool {
+    let is_ours = bytes.starts_with(MAGIC);
+    let source = bytes.get(SOURCE..HEADER);
+    !bytes.is_empty() && (!is_ours || source.is_some_and(|source| source != origin.source.to_be_bytes()))
+}
+
 /// The ranges that a log of this origin tells of, and where the last record ends.
 pub(crate) fn held(bytes: &[u8], origin: &Origin) -> Option<(BTreeMap<u64, RangeHash>, usize)> {
     let mut reader = Reader::new(bytes);
@@ -112,8 +138,11 @@ mod tests {
 
     #[test]
     fn what_was_added_is_found_again_whenever_the_writer_died() {
-        let origin = Origin { size: 10 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
-        let open = |file: &tempfile::NamedTempFile| Log::read(file.reopen().unwrap(), &origin).unwrap();
+        let origin = Origin { size: 10 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0, source: SourceId::default() };
+        let open = |file: &tempfile::NamedTempFile| {
+            let (log, held) = Log::read(file.reopen().unwrap(), &origin).unwrap();
+            (log, if let Held::Ranges(held) = held { Some(held) } else { None })
+        };
         let file = tempfile::NamedTempFile::new().unwrap();
         let (mut log, held) = open(&file);
         assert_eq!(held, None);
@@ -138,14 +167,24 @@ mod tests {
 
     #[test]
     fn a_log_of_another_source_or_a_damaged_one_holds_nothing_wrong() {
-        let origin = Origin { size: 3 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0 };
+        let origin = Origin { size: 3 * RANGE, mtime: Mtime { s: 1, ns: 2 }, start: 0, source: SourceId::default() };
         let mut bytes = origin.header();
         bytes.extend(record(1, &[1; 32]));
         assert_eq!(held(&bytes, &origin).unwrap().0.len(), 1);
         assert_eq!(held(&bytes, &Origin { size: 3 * RANGE + 1, ..origin }), None);
+        let told = |bytes: &[u8], origin| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            Log::read(file.reopen().unwrap(), &origin).unwrap().1
+        };
+        let other = Origin { source: SourceId::default().below(b"b"), ..origin };
+        assert_eq!(told(&bytes, other), Held::Elsewhere);
+        assert_eq!(told(&bytes, Origin { size: 5, ..origin }), Held::Changed);
+        assert_eq!(told(b"VISAPULT COPY 2\n", origin), Held::Elsewhere);
+        assert_eq!(told(b"", origin), Held::Changed);
         let beyond = [origin.header(), record(3, &[1; 32])].concat();
         assert_eq!(held(&beyond, &origin).unwrap().0.len(), 0);
-        bytes[58] ^= 1;
+        bytes[HEADER + 10] ^= 1;
         assert_eq!(held(&bytes, &origin).unwrap().0.len(), 0);
     }
 }

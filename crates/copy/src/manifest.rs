@@ -1,7 +1,9 @@
 //! Manifests: the hash of every file, a line each, as `b3sum` writes and checks them.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read as _, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -107,6 +109,17 @@ pub(crate) fn read_line(line: &[u8]) -> Option<(Vec<u8>, Hash)> {
     Some((path, hash))
 }
 
+/// Whether a manifest is of one file, which is called `name`.
+#[must_use]
+pub fn is_manifest_of(manifest: &Path, name: &OsStr) -> bool {
+    let Ok(file) = File::open(manifest) else { return false };
+    let mut lines = BufReader::new(file);
+    let first = next_line(&mut lines).unwrap_or_default();
+    let is_all = next_line(&mut lines).is_ok_and(|second| second.is_empty());
+    let read = read_line(first.strip_suffix(b"\n").unwrap_or(&first));
+    is_all && read.is_some_and(|(path, _)| path == name.as_bytes())
+}
+
 /// Holds the files below `folder` against a manifest; tells `wrong` of each that is not what it should be, and why.
 ///
 /// # Errors
@@ -174,6 +187,20 @@ mod tests {
         }
         for wrong in ["", "x", &"0".repeat(66), &format!("\\{hash}  a\\x")] {
             assert_eq!(read_line(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_manifest_of_one_file_is_told_from_others() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let line = |name: &[u8]| manifest_line(name, blake3::hash(name).to_hex().as_str());
+        let is_of_a = |bytes: &[u8]| {
+            std::fs::write(file.path(), bytes).unwrap();
+            is_manifest_of(file.path(), OsStr::new("a"))
+        };
+        assert!(is_of_a(&line(b"a")));
+        for other in [&b""[..], b"a\n", &line(b"b"), &line(b"b/a"), &[line(b"a"), line(b"b")].concat()] {
+            assert!(!is_of_a(other));
         }
     }
 

@@ -322,7 +322,7 @@ pub(crate) mod tests {
         let at = |name: &str| dir.path().join(name);
         std::fs::write(at("victim"), b"precious").unwrap();
         std::fs::hard_link(at("victim"), at("a.visapult-part")).unwrap();
-        std::fs::write(at("a.visapult-log"), b"VISAPULT COPY 2").unwrap();
+        std::fs::write(at("a.visapult-log"), b"VISAPULT COPY 3").unwrap();
         let place = place(&dir, "a");
         place_whole(&place, b"content", blake3::hash(b"content").as_bytes(), MTIME).unwrap();
         assert_eq!(std::fs::read(at("victim")).unwrap(), b"precious");
@@ -415,7 +415,7 @@ pub(crate) mod tests {
         for (hash, is_right) in [(hash, true), ([0; 32], false)] {
             // As an interrupted copy of a larger one leaves it.
             std::fs::write(dir.path().join("a.visapult-part"), [1; 100]).unwrap();
-            std::fs::write(dir.path().join("a.visapult-log"), b"VISAPULT COPY 2").unwrap();
+            std::fs::write(dir.path().join("a.visapult-log"), b"VISAPULT COPY 3").unwrap();
             let place = Place { replaces: true, ..place(&dir, "a") };
             assert_eq!(place_whole(&place, content, &hash, MTIME).is_ok(), is_right);
             assert_eq!(names(&dir), ["a"]);

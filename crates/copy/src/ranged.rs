@@ -14,7 +14,7 @@ use visapult_ripp_net::Sink;
 
 use crate::error::is_full;
 use crate::lock::lock;
-use crate::log::{Log, Origin};
+use crate::log::{Held, Log, Origin};
 use crate::partial::{Partial, Place, open_log};
 use crate::ranges::{Extents, Range, RangeHash, count, file_hash, range};
 
@@ -49,8 +49,10 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) file: RangedFile,
-    /// The partial was of another source, or of this one before it was changed.
+    /// The partial was of this source before it was changed.
     pub(crate) had_changed: bool,
+    /// The partial was of a source elsewhere, or an older build's.
+    pub(crate) was_elsewhere: bool,
 }
 
 /// What was there of files from an earlier attempt, and is read back.
@@ -68,14 +70,18 @@ impl RangedFile {
         let partial = Partial::open(place)?;
         let ranges = count(origin.size);
         let mut hashes = BTreeMap::new();
-        let (mut log, mut had_changed) = (None, false);
+        let (mut log, mut had_changed, mut was_elsewhere) = (None, false, false);
         let mut held = None;
         if ranges > 1 {
             let log_file = open_log(&place.folder, &place.name.log())?;
             let (mut read, found) = Log::read(log_file, &origin)?;
             let length = partial.file.metadata()?.len();
-            had_changed = found.is_none() && length > 0 && !anew;
-            held = found.filter(|_| length == origin.size && !anew);
+            let is_begun = length > 0 && !anew;
+            (had_changed, was_elsewhere) = (is_begun && found == Held::Changed, is_begun && found == Held::Elsewhere);
+            held = match found {
+                Held::Ranges(ranges) if length == origin.size && !anew => Some(ranges),
+                _ => None,
+            };
             if held.is_none() {
                 read.reset(&origin)?;
             }
@@ -105,7 +111,7 @@ impl RangedFile {
             lost: Mutex::new(None),
             is_full: AtomicBool::new(false),
         };
-        Ok(Found { file, had_changed })
+        Ok(Found { file, had_changed, was_elsewhere })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -283,11 +289,12 @@ mod tests {
     use crate::listing::Mtime;
     use crate::partial::tests::{MTIME, names, place};
     use crate::ranges::RANGE;
+    use crate::source_id::SourceId;
 
     #[test]
     fn what_the_disk_has_lost_gets_no_name() {
         let dir = tempfile::tempdir().unwrap();
-        let origin = Origin { size: 5, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 5, mtime: MTIME, start: 0, source: SourceId::default() };
         let file = RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file;
         file.hold(0, [1; 32]).unwrap();
         // The system has told it to another thread.
@@ -300,7 +307,7 @@ mod tests {
     #[test]
     fn one_has_the_disk_write_and_what_comes_meanwhile_counts_for_the_next() {
         let dir = tempfile::tempdir().unwrap();
-        let origin = Origin { size: 8 * RANGE, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 8 * RANGE, mtime: MTIME, start: 0, source: SourceId::default() };
         let file = RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file;
         let unsynced = || file.unsynced.load(Ordering::Relaxed);
         assert!(file.wants_writing());
@@ -321,7 +328,7 @@ mod tests {
     fn only_one_gathers_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
-        let origin = Origin { size: 3 * RANGE, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 3 * RANGE, mtime: MTIME, start: 0, source: SourceId::default() };
         let first = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap();
         assert!(
             RangedFile::open(&place, origin, false, &ReadBack::default())
@@ -338,7 +345,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
         let content: Vec<u8> = (0..2 * RANGE + 77).map(|at| (at >> 10) as u8).collect();
-        let origin = Origin { size: content.len() as u64, mtime: MTIME, start: 0 };
+        let origin = Origin { size: content.len() as u64, mtime: MTIME, start: 0, source: SourceId::default() };
         let read_back = ReadBack::default();
         let open = |origin| RangedFile::open(&place, origin, false, &read_back).unwrap();
         let bring = |file: &Arc<RangedFile>, index: u64| {
@@ -377,7 +384,7 @@ mod tests {
     fn what_is_not_what_it_should_be_begins_anew_for_the_next_attempt_too() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
-        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0, source: SourceId::default() };
         let zeros = |_, part: &mut [u8]| {
             part.fill(0);
             Ok(())
@@ -398,7 +405,7 @@ mod tests {
     fn a_source_that_has_changed_begins_again() {
         let dir = tempfile::tempdir().unwrap();
         let place = place(&dir, "a");
-        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 2 * RANGE, mtime: MTIME, start: 0, source: SourceId::default() };
         let file = RangedFile::open(&place, origin, false, &ReadBack::default()).unwrap().file;
         file.hold(
             0,
@@ -417,6 +424,10 @@ mod tests {
         drop(held);
         let later = Origin { mtime: Mtime { s: MTIME.s + 1, ns: 0 }, ..origin };
         let found = RangedFile::open(&place, later, false, &ReadBack::default()).unwrap();
-        assert_eq!((found.file.missing(), found.had_changed), (vec![(0, 2)], true));
+        assert_eq!((found.file.missing(), found.had_changed, found.was_elsewhere), (vec![(0, 2)], true, false));
+        drop(found);
+        let elsewhere = Origin { source: origin.source.below(b"other"), ..later };
+        let found = RangedFile::open(&place, elsewhere, false, &ReadBack::default()).unwrap();
+        assert_eq!((found.file.missing(), found.had_changed, found.was_elsewhere), (vec![(0, 2)], false, true));
     }
 }

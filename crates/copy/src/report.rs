@@ -82,7 +82,8 @@ impl Tally {
     pub fn foreseen(&self) -> String {
         let (wanted, same) = (counted(self.wanted_files, "file"), counted(self.same_files, "file"));
         let deleted = if self.deleted > 0 { format!("; would delete {}", self.deleted) } else { String::new() };
-        format!("would copy {wanted}, {}; {same} there already{deleted}", size(self.wanted_bytes))
+        let failed = if self.failed > 0 { format!("; {} would fail", self.failed) } else { String::new() };
+        format!("would copy {wanted}, {}; {same} there already{deleted}{failed}", size(self.wanted_bytes))
     }
 }
 

@@ -9,7 +9,7 @@ use cap_std::fs::Dir;
 
 use visapult_objects::{Connection, ObjectUrl, PATIENCE};
 
-use crate::error::{CopyError, reason};
+use crate::error::{CopyError, following, reason};
 use crate::fields::{DOCUMENTS, FieldPart, FieldTree, Place, Turn};
 use crate::misspelt;
 use crate::names::{Name, last_name, shown};
@@ -49,9 +49,10 @@ impl Reach {
     pub(crate) fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
         let path = self.at.join(path);
         let real = match &self.share {
-            Some(share) => share.canonicalize(path)?,
-            None => std::fs::canonicalize(Path::new(ALL).join(path))?,
+            Some(share) => share.canonicalize(path),
+            None => std::fs::canonicalize(Path::new(ALL).join(path)),
         };
+        let real = real.map_err(following)?;
         Ok(real.strip_prefix(ALL).or(real.strip_prefix(".")).unwrap_or(&real).to_owned())
     }
 
@@ -111,7 +112,7 @@ impl Root {
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             return Err(CopyError::stream(path));
         }
-        let real = std::fs::canonicalize(path).map_err(|cause| {
+        let real = std::fs::canonicalize(path).map_err(following).map_err(|cause| {
             let folder = |at: &Path| if at.as_os_str().is_empty() { Path::new(".").to_owned() } else { at.to_owned() };
             misspelt::at(path, &cause, |at| Ok(std::fs::read_dir(folder(at))?.map(|found| Ok(found?.file_name()))))
         })?;

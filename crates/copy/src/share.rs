@@ -37,6 +37,7 @@ use crate::fields::Turn;
 use crate::give::Begin;
 use crate::names::{inner_path, shown};
 use crate::request::{EARLY, GRANTS, LAST_PATIENCE, Request, SHARE, STRIPES, Verb};
+use crate::source_id::SourceId;
 use crate::weights;
 use crate::words::Word;
 
@@ -253,17 +254,26 @@ impl Share {
         let began = Instant::now();
         let outcome = match (self.rights.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
-            (None, Verb::Get { paths, only, span, part }) => {
+            (None, Verb::Get { paths, only, span, part, foresees }) => {
                 if request.is_able(STRIPES) && part.is_none() {
                     self.tell_nodes(&copy.session);
                 }
+                self.tell_itself(&copy.session);
                 let begin = if request.is_able(EARLY) { Begin::AtOnce } else { Begin::WhenAsked };
                 let tells_grants = request.is_able(GRANTS);
-                let which = Which { only, span: *span, part: part.as_ref(), begin, tells_grants };
+                let (span, part, foresees) = (*span, part.as_ref(), *foresees);
+                let which = Which { only, span, part, begin, tells_grants, foresees };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Stripe { paths, only, span }) => {
-                let which = Which { only, span: *span, part: None, begin: Begin::WhenAsked, tells_grants: false };
+                let which = Which {
+                    only,
+                    span: *span,
+                    part: None,
+                    begin: Begin::WhenAsked,
+                    tells_grants: false,
+                    foresees: false,
+                };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),
@@ -289,6 +299,14 @@ impl Share {
         let urls = self.stripe.as_ref().filter(|_| !is_bounded).map(Stripe::others).unwrap_or_default();
         // Whoever is gone needs not be told.
         !urls.is_empty() && session.note(&Word::Nodes { urls }.to_text()).is_ok()
+    }
+
+    /// Tells which share it is: what was begun from another is not gone on with. Nodes of a stripe may have its folder elsewhere.
+    fn tell_itself(&self, session: &Session) {
+        if self.stripe.is_none() {
+            // Whoever is gone needs not be told.
+            let _ = session.note(&Word::Share { source: SourceId::at(&self.path) }.to_text());
+        }
     }
 
     /// Whoever dials once more finds it when it is back, or another node of its stripe: tokens of a policy stay what they are.

@@ -1,13 +1,13 @@
 //! Striped shares, as who dials has them: several machines that share one file system, one of which was named and tells of the others.
 
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use visapult_ripp_net::{Options, RippUrl, Session, Token};
 
-use crate::dialling::dial;
+use crate::dialling::{dial, dial_unless};
 use crate::error::CopyError;
 use crate::request::{EARLY, Request, STRIPES, Verb};
 
@@ -53,13 +53,14 @@ impl<'a> Striped<'a> {
     }
 
     /// Dials the share; where that does not answer any more, another node of it.
-    pub(crate) fn dial(&self) -> Result<Session, CopyError> {
-        let outcome = dial(self.url, &self.options, &self.request);
+    pub(crate) fn dial(&self, stop: &AtomicBool) -> Result<Session, CopyError> {
+        let dial = |url| dial_unless(stop, url, &self.options, &self.request);
+        let outcome = dial(self.url);
         let nodes = self.nodes.borrow();
         match outcome {
             Err(cause) if cause.may_pass() => {
-                let session = nodes.iter().find_map(|node| dial(node, &self.options, &self.request).ok());
-                session.ok_or(cause)
+                let session = nodes.iter().find_map(|node| dial(node).ok());
+                session.ok_or_else(|| if stop.load(Ordering::Relaxed) { CopyError::Stopped } else { cause })
             }
             outcome => outcome,
         }
@@ -93,7 +94,7 @@ impl<'a> Striped<'a> {
     /// The same, of a node that neither lists nor counts.
     fn part_of(&self) -> Option<Request> {
         // A part of fields is made by one.
-        let Verb::Get { paths, only, span, part: None } = &self.request.verb else { return None };
+        let Verb::Get { paths, only, span, part: None, .. } = &self.request.verb else { return None };
         let verb = Verb::Stripe { paths: paths.clone(), only: only.clone(), span: *span };
         Some(Request::new(&self.request.job, verb).weighing(self.request.weight))
     }

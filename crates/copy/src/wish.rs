@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::source_id::SourceId;
+
 /// What the taking end is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
@@ -23,6 +25,9 @@ pub struct Wish {
     /// The source is a part of a file, whose first byte is there.
     #[serde(default)]
     pub start: Option<u64>,
+    /// The folder that the sources are in: a copy sets it itself.
+    #[serde(default)]
+    pub source: SourceId,
     /// Only tell what is listed: it is held against nothing.
     #[serde(skip)]
     pub lists: bool,
@@ -38,6 +43,11 @@ impl Wish {
     /// Two places are held against each other: nothing is to be copied.
     pub(crate) fn is_comparison(&self) -> bool {
         self.dry_run && self.alike == Alike::Content
+    }
+
+    /// What would come of a copy is asked, and nothing of the sources is read that would tell what cannot be.
+    pub(crate) fn foresees(&self) -> bool {
+        self.dry_run && !self.hashes && !self.is_comparison()
     }
 }
 

@@ -5,6 +5,7 @@ use visapult_objects::printable;
 
 use crate::error::CopyError;
 use crate::report::{Event, Limit, Tally};
+use crate::source_id::SourceId;
 
 /// Letters of a reason at most: notes are short.
 pub(crate) const MOST_WHY: usize = 1024;
@@ -56,6 +57,8 @@ pub(crate) enum Word {
     Listing { bytes: String },
     /// A share that was asked for a listing: not all of that may be read, but this folder below, [`escaped`](visapult_objects::escaped).
     Granted { path: String },
+    /// A share that gives, before anything is listed: which it is.
+    Share { source: SourceId },
     /// Giver, before anything is listed: it is a Zarr group, whose arrays and coordinates are called so; none if there are too many to tell.
     Group { arrays: Option<Vec<String>> },
     /// Giver: that was all, so many entries.
@@ -146,6 +149,7 @@ mod tests {
             Word::Nodes { urls: vec!["ripp://b:1/x".to_owned()] },
             Word::Listing { bytes: escaped(b"\x01\0a") },
             Word::Granted { path: "notes/2026".to_owned() },
+            Word::Share { source: SourceId::default().below(b"data") },
             Word::Group { arrays: Some(vec!["p".to_owned(), "z".to_owned()]) },
             Word::Ranges { entry: 4, ranges: vec![(0, 9)] },
             Word::Compared { wanted: vec![7], same: Vec::new() },

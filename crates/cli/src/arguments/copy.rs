@@ -173,10 +173,10 @@ pub(crate) struct CopyOptions {
     #[arg(long, requires = "delete")]
     pub(crate) delete_unmatched: bool,
     /// Copy these bytes of the one file SRC to the new file DST: from A on, before B, in bytes, kB, MiB and so on; without B to its end
-    /// (0-1MiB, 1GiB-).
+    /// (0-1MiB, 1GiB-). A DST that is there and is not this part is left as it is.
     #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
     pub(crate) range: Option<Span>,
-    /// Only tell what would be copied, made and deleted: a line for each, and one for all.
+    /// Only tell what would be copied, made and deleted, and what could not be read: a line for each, and one for all.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Copy everything from its beginning, whatever is there.
@@ -272,7 +272,7 @@ pub(crate) struct VerifyOptions {
     /// What `visapult copy --manifest` or `b3sum` wrote; or a file or folder; or what `visapult share` printed, or objects (s3://, https://).
     #[arg(value_name = "MANIFEST | PATH | URL", value_parser = place())]
     pub(crate) what: Endpoint,
-    /// With a manifest, the folder that its paths are in (the DST of the copy) [default: .]; with a folder or file, what it is held against.
+    /// With a manifest, the folder that its paths are in, or the one file (the DST of the copy) [default: .]; with a folder or file, what it is held against.
     #[arg(value_name = "PATH | URL", value_parser = place())]
     pub(crate) with: Option<Endpoint>,
 }

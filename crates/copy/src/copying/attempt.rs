@@ -1,7 +1,6 @@
 //! One attempt to bring a copy about.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +10,7 @@ use visapult_ripp_net::{Clients, Listener, ListenerOptions, Session, Token, Trus
 use super::CopyOptions;
 use super::near::Near;
 use super::plan::Plan;
-use crate::dialling::{begin, dial};
+use crate::dialling::{begin_unless, dial_unless, unless_stopped};
 use crate::error::CopyError;
 use crate::fields::Turn;
 use crate::filter::Filter;
@@ -27,8 +26,6 @@ use crate::stripes::Striped;
 use crate::take::take;
 use crate::walk::Walk;
 use crate::wish::Wish;
-
-const POLL: Duration = Duration::from_millis(100);
 
 impl Plan<'_> {
     pub(super) fn attempt(
@@ -46,7 +43,8 @@ impl Plan<'_> {
                     let lister = Lister::start(walk(sources, options, one.moment, stop)?);
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
-                    let session = begin(one.url, &one.session(options), &one.request(options, job, verb))?;
+                    let request = one.request(options, job, verb);
+                    let session = begin_unless(stop, one.url, &one.session(options), &request)?;
                     let outcome = give(&session, lister, Begin::AtOnce, stop, &mut attempt.moved, watch);
                     if let Err(CopyError::Session(_)) = outcome {
                         // Why we were not admitted, if so.
@@ -59,7 +57,7 @@ impl Plan<'_> {
             }
             Self::Pull { striped, to, into } => {
                 let landing = landing(*to, *into, options, stop)?;
-                let session = striped.dial()?;
+                let session = striped.dial(stop)?;
                 attempt.was_admitted = true;
                 pull(&session, Some(striped), landing, wish, stop, &mut attempt.moved, watch)
             }
@@ -77,7 +75,8 @@ impl Plan<'_> {
                     detach: options.detach,
                 };
                 let fetch = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
-                    let session = dial(one.url, &options.session, &one.request(options, job, verb(one)))?;
+                    let request = one.request(options, job, verb(one));
+                    let session = dial_unless(stop, one.url, &options.session, &request)?;
                     attempt.was_admitted = true;
                     follow(&session, stop, &mut attempt.moved, watch)
                 };
@@ -153,21 +152,6 @@ fn walk(sources: &[Near<'_>], options: &CopyOptions, moment: SystemTime, stop: &
         (None, Some(part), Near::Path(_)) => source.root(moment, stop)?.part(&part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
-    Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
-}
-
-/// What `work` comes to. Where a store is silent, that takes minutes: once it is to stop, it is left to end by itself.
-fn unless_stopped<T: Send + 'static>(
-    stop: &AtomicBool,
-    work: impl FnOnce() -> Result<T, CopyError> + Send + 'static,
-) -> Result<T, CopyError> {
-    let (done_in, done) = mpsc::channel();
-    thread::spawn(move || done_in.send(work()));
-    loop {
-        match done.recv_timeout(POLL) {
-            Ok(outcome) => return outcome,
-            Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::Relaxed) => {}
-            Err(_) => return Err(CopyError::Stopped),
-        }
-    }
+    let filter = Filter::new(&options.only).map_err(CopyError::Here)?;
+    Ok(Walk::new(roots, filter).foreseeing(options.wish.foresees()))
 }

@@ -68,7 +68,8 @@ impl Share {
             }
         };
         let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
-        let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span, part: part.clone() };
+        let (only, part, foresees) = (only.clone(), part.clone(), wish.foresees());
+        let verb = Verb::Get { paths: paths.clone(), only, span: *span, part, foresees };
         // What is fetched may be in this very share.
         let request = Request::new(&format!("{}-from", request.job), verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
@@ -100,7 +101,7 @@ impl Share {
             let outcome = redialled(RETRY, &fetch.stop, &mut report, &mut tell, |attempt, watch| {
                 let landing = Landing::within(&dir, to, *into, wish.dry_run)?;
                 let landing = landing.map(|landing| landing.known(may_read).for_span(span.is_some()));
-                let session = striped.dial()?;
+                let session = striped.dial(&fetch.stop)?;
                 attempt.was_admitted = true;
                 pull(&session, Some(&striped), landing.transpose()?, *wish, &fetch.stop, &mut attempt.moved, watch)
             });

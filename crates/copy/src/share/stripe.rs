@@ -30,16 +30,16 @@ impl Stripe {
     /// Leaves `url` in `folder`, which is made if it is not there; it holds tokens, and so may not lie in what is `shared`.
     pub(super) fn join(folder: &Path, shared: &Path, url: &RippUrl) -> Result<Self, CopyError> {
         let wrong = |cause: io::Error| CopyError::at(folder, &cause);
+        if real(folder).starts_with(shared) {
+            let why =
+                format!("{} holds tokens, and lies in the folder that is shared: put it elsewhere", shown(folder));
+            return Err(CopyError::Here(why));
+        }
         match DirBuilder::new().mode(0o700).create(folder) {
             Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(wrong(cause)),
             _ => {}
         }
         let folder = fs::canonicalize(folder).map_err(wrong)?;
-        if folder.starts_with(shared) {
-            let why =
-                format!("{} holds tokens, and lies in the folder that is shared: put it elsewhere", shown(&folder));
-            return Err(CopyError::Here(why));
-        }
         let found = fs::metadata(&folder).map_err(wrong)?;
         private::check(&folder, &found).map_err(|cause| CopyError::Here(cause.to_string()))?;
         let own = format!("{}{ENDING}", url.authority());
@@ -101,6 +101,13 @@ fn is_deserted(url: &RippUrl) -> bool {
     addresses.peek().is_some() && addresses.all(refuses)
 }
 
+/// Where `folder` is, or would be.
+fn real(folder: &Path) -> PathBuf {
+    let outer = folder.parent().filter(|outer| !outer.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let of_outer = || Ok(fs::canonicalize(outer)?.join(folder.file_name().unwrap_or_default()));
+    fs::canonicalize(folder).or_else(|_: io::Error| of_outer()).unwrap_or_else(|_: io::Error| folder.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -150,6 +157,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let join = |folder: &str| Stripe::join(&dir.path().join(folder), dir.path(), &url(1)).unwrap_err().to_string();
         assert!(join("stripe").contains("put it elsewhere"));
+        // Nothing is left of it.
+        assert!(!dir.path().join("stripe").exists());
+        fs::create_dir(dir.path().join("there")).unwrap();
+        assert!(join("there").contains("put it elsewhere"));
         let open = tempfile::tempdir().unwrap();
         fs::set_permissions(open.path(), fs::Permissions::from_mode(0o750)).unwrap();
         let told = Stripe::join(open.path(), dir.path(), &url(1)).unwrap_err().to_string();

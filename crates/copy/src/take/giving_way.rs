@@ -211,6 +211,7 @@ mod tests {
     use super::*;
     use crate::log::Origin;
     use crate::partial::place_whole;
+    use crate::source_id::SourceId;
 
     const MTIME: Mtime = Mtime { s: 1_000_000_000, ns: 5 };
 
@@ -265,7 +266,7 @@ mod tests {
         fs::write(dir.path().join("a/inner"), "kept").unwrap();
         let was = FileId::from(&base.symlink_metadata("a").unwrap());
         let one = InWay { folder: folder.clone(), name: name.clone(), was, heir: Heir::File };
-        let origin = Origin { size: 7, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 7, mtime: MTIME, start: 0, source: SourceId::default() };
         let pending = Pending { folder, name, origin, mode: 0o640, replaces: false, waits: true, is_begun: false };
         let place = pending.place(Arc::new(base.try_clone().unwrap()), false);
         let write = |content: &[u8]| place_whole(&place, content, blake3::hash(content).as_bytes(), MTIME).unwrap();

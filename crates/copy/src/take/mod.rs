@@ -263,6 +263,7 @@ impl Taking<'_> {
                 let bytes = unescaped(&bytes).ok_or_else(|| protocol("it told a listing that is none"))?;
                 self.arriving.listings.tell(&bytes)?;
             }
+            Word::Share { source } if self.entries == 0 => self.tree.comes_from(source),
             Word::Group { arrays } if self.entries == 0 => self.begin_group(arrays.as_deref())?,
             Word::Listed { entries } if entries >= self.entries && self.listed.is_none() => {
                 self.listed = Some(entries);

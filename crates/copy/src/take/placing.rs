@@ -252,6 +252,12 @@ impl Taking<'_> {
                 self.telling.called(&pending.path())
             ))?;
         }
+        if found.was_elsewhere {
+            self.telling.notice(format!(
+                "{} was begun from another source, or by an older visapult: it is copied from its beginning",
+                self.telling.called(&pending.path())
+            ))?;
+        }
         let file = Arc::new(found.file);
         let (missing, held) = (file.missing(), file.held_bytes());
         if held > 0 {

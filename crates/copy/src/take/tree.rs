@@ -31,6 +31,7 @@ use crate::listing::{Entry, Kind};
 use crate::log::Origin;
 use crate::names::Name;
 use crate::objects::Told;
+use crate::source_id::SourceId;
 use crate::walk::mtime;
 use crate::wish::{Alike, Delete, Wish};
 
@@ -38,6 +39,9 @@ use crate::wish::{Alike, Delete, Wish};
 const NO_FOLDER: &str = "something that is no folder has its name";
 const A_FOLDER: &str = "a folder has its name";
 const NO_FILE: &str = "something that is no file has its name";
+
+/// Why a part of a file has no place: it would be all that is left of another.
+const NO_PART: &str = "a file that is not this part of it has its name: remove that, or name a new file";
 
 /// What is to be done about something that has the name of something of another kind.
 pub(crate) const IN_WAY: &str = "remove that, or copy with delete";
@@ -100,7 +104,7 @@ impl Tree {
         };
         let rename = landing.and_then(|landing| landing.rename.clone());
         let listed = (wish.delete == Delete::InDestination).then(HashSet::new);
-        let levels = vec![Level { listed, ..Level::of(PathBuf::new(), dir) }];
+        let levels = vec![Level { listed, source: wish.source, ..Level::of(PathBuf::new(), dir) }];
         Self {
             wish,
             rename,
@@ -114,10 +118,18 @@ impl Tree {
         }
     }
 
+    /// The share that all comes from calls itself so.
+    pub(super) fn comes_from(&mut self, share: SourceId) {
+        if let Some(top) = self.levels.first_mut() {
+            top.source = top.source.in_share(share);
+        }
+    }
+
     /// Deals with the next entry, as far as it is no file to be copied. None if entries do not follow one another as they should.
     pub(super) fn take(&mut self, entry: Entry) -> Option<Result<Verdict, Unplaced>> {
         let depth = usize::from(entry.depth);
         self.leave(depth + 1);
+        let source = self.levels.get(depth)?.source.below(entry.name.bytes());
         let mut name = entry.name;
         if depth == 0
             && let Some(rename) = &self.rename
@@ -137,7 +149,7 @@ impl Tree {
             Kind::Folder => "cannot be written, nor what is in it: ",
             _ => "cannot be written: ",
         };
-        let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime };
+        let spot = Spot { folder, dir, is_new, name, namesake, mode: entry.mode, mtime: entry.mtime, source };
         let placed = self.place(&spot, entry.kind);
         Some(placed.map_err(|cause| Unplaced { path, why: format!("{what}{}", reason(&cause)) }))
     }
@@ -151,13 +163,13 @@ impl Tree {
             return Ok(());
         }
         let (Some(name), Some(top)) = (self.rename.take(), self.levels.first()) else { return Ok(()) };
-        let (is_dry, path) = (self.wish.dry_run, top.path.join(name.as_path()));
+        let (is_dry, path, source) = (self.wish.dry_run, top.path.join(name.as_path()), top.source);
         let dir = match &top.dir {
             LevelDir::Open(dir) => top_in(dir, &name, is_dry).map_err(CopyError::Here)?,
             other => other.clone(),
         };
         self.top.clone_from(&path);
-        self.levels = vec![Level::of(path, dir)];
+        self.levels = vec![Level { source, ..Level::of(path, dir) }];
         Ok(())
     }
 
@@ -252,6 +264,9 @@ impl Tree {
     fn file(&mut self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
         if let LevelDir::Store(target) = &spot.dir {
             let there = target.there(&spot.path())?;
+            if self.is_part() && there.as_ref().is_some_and(|there| there.size != size) {
+                return Err(io::Error::other(NO_PART));
+            }
             let pending = self.pending(spot, size, there.is_some());
             // A store keeps the time when it was written there: what was changed before then is there.
             let is_no_older = |there: Told| !spot.mtime.is_untold() && there.mtime.s >= spot.mtime.s;
@@ -279,6 +294,7 @@ impl Tree {
             Some(there) if !there.is_file() && !there.is_symlink() => {
                 Err(self.no_place(Some(&there), "a file", NO_FILE))
             }
+            Some(there) if self.is_part() && !(there.is_file() && is_same(&there)) => Err(io::Error::other(NO_PART)),
             Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
                 if !self.wish.dry_run {
                     self.dressing.mend_mode(spot, &there);
@@ -287,6 +303,11 @@ impl Tree {
             }
             _ => Ok(Verdict::Wanted { pending, has_holes }),
         }
+    }
+
+    /// What is copied is some bytes of a file.
+    const fn is_part(&self) -> bool {
+        self.wish.start.is_some()
     }
 
     /// Files are the same whenever they were changed.
@@ -298,7 +319,7 @@ impl Tree {
         Pending {
             folder: spot.folder.clone(),
             name: spot.name.clone(),
-            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0) },
+            origin: Origin { size, mtime: spot.mtime, start: self.wish.start.unwrap_or(0), source: spot.source },
             mode: spot.mode,
             replaces,
             waits: false,

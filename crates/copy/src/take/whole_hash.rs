@@ -190,11 +190,12 @@ mod tests {
     use crate::log::Origin;
     use crate::partial::tests::{MTIME, place};
     use crate::ranged::ReadBack;
+    use crate::source_id::SourceId;
 
     #[test]
     fn what_came_from_the_share_alone_that_was_dialled_waits_for_no_hash() {
         let dir = tempfile::tempdir().unwrap();
-        let origin = Origin { size: 5, mtime: MTIME, start: 0 };
+        let origin = Origin { size: 5, mtime: MTIME, start: 0, source: SourceId::default() };
         let file = Arc::new(RangedFile::open(&place(&dir, "a"), origin, false, &ReadBack::default()).unwrap().file);
         let mut whole_hashes = WholeHashes::default();
         whole_hashes.ask(1, false);

@@ -25,7 +25,7 @@ impl Tree {
         match made {
             Ok(((dir, is_new), name)) => {
                 let at = spot.folder.join(name.as_path());
-                self.levels.push(Level { is_new, listed, ..Level::of(at.clone(), dir) });
+                self.levels.push(Level { is_new, listed, source: spot.source, ..Level::of(at.clone(), dir) });
                 if name == spot.name {
                     Ok(Verdict::Folder { path: at, is_new })
                 } else {

@@ -11,6 +11,7 @@ use super::super::folders::make_dir;
 use crate::error::reason;
 use crate::names::Name;
 use crate::objects::StoreDestination;
+use crate::source_id::SourceId;
 
 /// The mode of a folder as a user makes one.
 const ANY: u32 = 0o777;
@@ -20,6 +21,8 @@ const ANY: u32 = 0o777;
 pub(super) struct Level {
     pub(super) path: PathBuf,
     pub(super) dir: LevelDir,
+    /// Where it lies at the source.
+    pub(super) source: SourceId,
     /// It was made just now: nothing is in it but what is put there.
     pub(super) is_new: bool,
     /// Names that were listed, where what was not is to be deleted.
@@ -30,7 +33,7 @@ pub(super) struct Level {
 
 impl Level {
     pub(super) fn of(path: PathBuf, dir: LevelDir) -> Self {
-        Self { path, dir, is_new: false, listed: None, by_lower: HashMap::new() }
+        Self { path, dir, source: SourceId::default(), is_new: false, listed: None, by_lower: HashMap::new() }
     }
 
     /// A name is listed. Returns one that was before it, and may be the same here.

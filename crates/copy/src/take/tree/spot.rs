@@ -11,6 +11,7 @@ use crate::file_id::FileId;
 use crate::listing::Mtime;
 use crate::names::Name;
 use crate::partial::COLLIDES;
+use crate::source_id::SourceId;
 
 /// Where an entry goes.
 pub(super) struct Spot {
@@ -23,6 +24,8 @@ pub(super) struct Spot {
     pub(super) namesake: Option<Name>,
     pub(super) mode: u32,
     pub(super) mtime: Mtime,
+    /// Where it lies at the source.
+    pub(super) source: SourceId,
 }
 
 impl Spot {
