@@ -55,6 +55,11 @@ pub enum TransferFunctionError {
     /// The range is empty or not finite.
     #[error("transfer function range [{}, {}] must be two finite numbers, the smaller first", .0[0], .0[1])]
     Range([f32; 2]),
+    /// A ParaView map of categories.
+    #[error(
+        "the ParaView colour map has IndexedColors, which are of categories, and no RGBPoints: export one that colours a range of values"
+    )]
+    Categories,
     /// A ParaView array does not have the right number of values.
     #[error("ParaView colour map: {array} has {count} values, which is not a multiple of 4 above 0")]
     ParaViewArray {
