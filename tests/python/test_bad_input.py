@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -340,6 +341,21 @@ def test_a_name_that_says_another_format_is_refused_and_a_picture_of_nothing_is_
     assert not (tmp_path / "a.jpg").exists()
     drawn = run("render", source, "--out", tmp_path / "a.png", "--size", "16x16")
     assert "the picture is empty" in drawn.stderr and "missing" in drawn.stderr
+
+
+@pytest.mark.parametrize("command", [["info"], ["view", "--no-open"], ["render", "--out", "a.png"], ["serve"]])
+def test_a_source_without_a_name_is_refused_as_that(command: list[str]) -> None:
+    refused = run(*command, "", check=False)
+    assert refused.returncode == 2
+    assert "the name is empty" in refused.stderr
+
+
+def test_a_back_end_that_is_to_dial_nobody_is_refused_at_once() -> None:
+    for nothing in ("", " "):
+        began = time.monotonic()
+        refused = run("backend", nothing, "--port", "0", "--no-open", "--for", "2s", check=False)
+        assert refused.returncode != 0 and time.monotonic() - began < 2
+        assert_one_clear_line(refused.stderr, "the URL of what to receive is empty", "leave it out")
 
 
 def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told(tmp_path: Path) -> None:

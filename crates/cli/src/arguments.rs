@@ -303,6 +303,9 @@ fn source() -> impl TypedValueParser<Value = String> {
 
 fn parse_source(written: OsString) -> Result<String, &'static str> {
     let text = written.into_string().map_err(|_| "it is no text in UTF-8: rename the file, or name a link to it")?;
+    if text.trim().is_empty() {
+        return Err("the name is empty, as a variable of the shell is that is not set: name a file, a folder or a URL");
+    }
     Ok(if text.contains("://") { text.trim().to_owned() } else { text })
 }
 
@@ -388,6 +391,7 @@ mod tests {
         assert_eq!(source(b" ripp://host:1/x\n"), Ok("ripp://host:1/x".to_owned()));
         assert_eq!(source(b" field.npy"), Ok(" field.npy".to_owned()));
         assert!(source(b"caf\xe9.npy").unwrap_err().contains("rename the file"));
+        assert!([&b""[..], b" "].iter().all(|nothing| source(nothing).unwrap_err().contains("the name is empty")));
         let command = ["visapult".into(), "info".into(), OsString::from_vec(b"caf\xe9.npy".to_vec())];
         let refused = Arguments::try_parse_from(command).unwrap_err().to_string();
         assert!(refused.contains("<SOURCE>") && refused.contains("rename the file"), "{refused}");
