@@ -173,12 +173,7 @@ pub(crate) fn render(options: &RenderOptions) -> Result<()> {
             statistics.field
         ));
     }
-    if rendered.image.rgba.iter().all(|pixel| pixel[3] == 0.0) {
-        tell(&format!(
-            "the picture is empty: from there the transfer function shows no value of {} (visapult info SOURCE tells its range)",
-            statistics.field
-        ));
-    }
+    rendered.empty.iter().for_each(|why| tell(&format!("the picture is empty{why}")));
     Ok(())
 }
 
