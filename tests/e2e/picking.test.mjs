@@ -33,6 +33,16 @@ const isNear = (a, b, by) => Math.abs(a - b) <= by;
 describe("a value that is pointed at", () => {
   const here = serving("places", EDGE, places, 3);
 
+  test("is told of no place that the file does not have, which a link may name", async () => {
+    const page = await here.open({ hash: `view=0,0,3,30&step=0&mark=100,1,1&${SOLID}` });
+    await page.getByText("\u201cmark=100,1,1\u201d, which cannot be used here").waitFor();
+    await until(page, (v) => v.shown.proxy === "still");
+    assert.equal(await told(page).textContent(), "");
+    assert.doesNotMatch(await page.evaluate(() => location.hash), /mark=/);
+    assert.deepEqual(page.errors, []);
+    await page.close();
+  });
+
   test("is that of the file at the place that is seen there, and follows the steps", async () => {
     const page = await here.open({ hash: `view=0,0,3,30&step=0&${SOLID}` });
     await until(page, (v) => v.shown.proxy === "still");

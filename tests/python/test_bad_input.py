@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -243,6 +244,11 @@ def test_fields_without_contrast_render_and_say_so(values: float, tmp_path: Path
         (["--proxy", "slabs", "--key-az", "nan"], "--key-az"),
         (["--proxy", "segments", "--key-el", "inf"], "--key-el"),
         (["--proxy", "exact", "--budget", "1MB"], "--budget"),
+        (["--key-az", "5"], "--key-az says how a proxy is made"),
+        (["--key-el", "5"], "--key-el says how a proxy is made"),
+        (["--proxy", "bricks", "--key-az", "5"], "--key-az says nothing of --proxy bricks: name another (--proxy slabs, "),
+        (["--proxy", "segments", "--slabs", "5"], "--slabs says nothing of --proxy segments: name another (--proxy slabs, --proxy scalar-slabs)"),
+        (["--proxy", "slabs", "--budget", "5kB"], "--budget says nothing of --proxy slabs: name another (--proxy auto)"),
     ],
 )
 def test_options_that_do_not_fit(options: list[str], needle: str, tmp_path: Path) -> None:
@@ -339,7 +345,47 @@ def test_a_name_that_says_another_format_is_refused_and_a_picture_of_nothing_is_
     assert refused.returncode != 0 and ".png" in refused.stderr
     assert not (tmp_path / "a.jpg").exists()
     drawn = run("render", source, "--out", tmp_path / "a.png", "--size", "16x16")
-    assert "the picture is empty" in drawn.stderr and "missing" in drawn.stderr
+    assert_one_clear_line(drawn.stderr, "the picture is empty: missing has no finite value at this step", "visapult info")
+    np.save(tmp_path / "zeros.npy", np.zeros((8, 8, 8), np.float32))
+    logarithm = run("render", tmp_path / "zeros.npy", "--field", "log10(zeros)", "--out", tmp_path / "a.png", "--size", "16x16")
+    assert_one_clear_line(logarithm.stderr, "the picture is empty: log10(zeros) has no finite value at this step")
+
+
+def test_a_picture_that_misses_what_is_to_be_seen_does_not_deny_it(tmp_path: Path) -> None:
+    source, shell = tmp_path / "ramp.npy", tmp_path / "shell.json"
+    np.save(source, np.broadcast_to(np.linspace(0, 100, 65, dtype=np.float32)[:, None, None], (65, 65, 65)))
+
+    def told(range_shown: list[float], *options: str) -> str:
+        points = [[0, 1, 1, 1, 0], [0.25, 1, 1, 1, 0.5], [0.75, 1, 1, 1, 0.5], [1, 1, 1, 1, 0]]
+        shell.write_text(json.dumps({"range": range_shown, "points": points}))
+        return run("render", source, "--out", tmp_path / "a.png", "--size", "64x64", "--tf", shell, "--az", "0", "--el", "0", "--fov", "1", *options).stderr
+
+    narrow = [50.2, 50.4]
+    missed = "although the transfer function shows some of what ramp ranges over (0 to 100)"
+    assert_one_clear_line(told(narrow), missed, "the samples along the rays may have missed it", "a smaller --sample-step, a larger --size, or another view")
+    assert told(narrow, "--sample-step", "0.05") == ""
+    denied = "from there the transfer function shows no value of ramp"
+    assert_one_clear_line(told([200.0, 300.0]), denied)
+    assert_one_clear_line(told(narrow, "--at", "3,0,0"), denied)
+    from_the_centre = np.linalg.norm(np.mgrid[-1:1:33j, -1:1:33j, -1:1:33j], axis=0)
+    np.save(tmp_path / "blob.npy", np.exp(-20 * from_the_centre**2).astype(np.float32))
+    lost = run("render", tmp_path / "blob.npy", "--out", tmp_path / "a.png", "--size", "64x64", "--proxy", "segments", "--segments", "1")
+    assert_one_clear_line(lost.stderr, "some of what blob ranges over (8.756511e-27 to 1)", "the segments may have missed it", "more --segments")
+
+
+@pytest.mark.parametrize("command", [["info"], ["view", "--no-open"], ["render", "--out", "a.png"], ["serve"]])
+def test_a_source_without_a_name_is_refused_as_that(command: list[str]) -> None:
+    refused = run(*command, "", check=False)
+    assert refused.returncode == 2
+    assert "the name is empty" in refused.stderr
+
+
+def test_a_back_end_that_is_to_dial_nobody_is_refused_at_once() -> None:
+    for nothing in ("", " "):
+        began = time.monotonic()
+        refused = run("backend", nothing, "--port", "0", "--no-open", "--for", "2s", check=False)
+        assert refused.returncode != 0 and time.monotonic() - began < 2
+        assert_one_clear_line(refused.stderr, "the URL of what to receive is empty", "leave it out")
 
 
 def test_values_beyond_single_precision_and_too_few_that_it_tells_apart_are_told(tmp_path: Path) -> None:

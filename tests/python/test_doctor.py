@@ -81,6 +81,15 @@ def note(seed: str, wanted: str, told: Told) -> None:
     TABLE[seed] = (wanted, told.ids)
 
 
+@pytest.mark.parametrize(("rate", "kind", "enough"), [("100Gbit", "pfifo_fast", 2000), ("100Gbit", "pfifo", 2000), ("1000Gbit", "fq", 17000)])
+def test_a_queue_is_to_hold_more_than_it_does(tmp_path: Path, rate: str, kind: str, enough: int) -> None:
+    told = doctor("--root", draw(tmp_path, pictures.queue(kind, limit=1000)), "--rate", rate)
+    finding = next(finding for finding in told.report["findings"] if finding["id"] == "queue-short")
+    assert finding["better"] == f"{enough} packets or more"
+    by_hand = f"ip link set eth0 txqueuelen {enough}" if kind == "pfifo_fast" else f"tc qdisc replace dev eth0 root fq limit {max(enough, 10_000)}"
+    assert finding["by_hand"] == [by_hand]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_wrong_with_a_host_is_found_and_nothing_else(tmp_path: Path, seed: str) -> None:
     change, rate, wanted = SEEDS[seed]

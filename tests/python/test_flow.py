@@ -1,5 +1,6 @@
 """`visapult serve` and what shows it elsewhere: the same pictures, bit for bit, and one clear line for whatever is wrong."""
 
+import json
 import os
 import socket
 import subprocess
@@ -45,6 +46,16 @@ def test_a_file_served_elsewhere_looks_the_same(series: Path, tmp_path: Path, pe
             run("render", url, *view, tmp_path / "there.png")
             run("render", series, *view, tmp_path / "here.png")
             assert (tmp_path / "there.png").read_bytes() == (tmp_path / "here.png").read_bytes(), f"step {step}"
+
+
+def test_all_that_a_back_end_has_received_is_counted(tmp_path: Path) -> None:
+    np.save(tmp_path / "steps.npy", np.ones((5, 32, 32, 32), np.float32))
+    with serving(tmp_path / "steps.npy") as url:
+        run("backend", url, "--port", 0, "--no-open", "--for", "2s", "--json", tmp_path / "said.json")
+    said = json.loads((tmp_path / "said.json").read_text())
+    assert said["steps_received"] >= 1
+    assert said["bytes"] >= 4 * 32**3 * said["steps_received"]
+    assert said["fresh_share"] == 1
 
 
 def test_what_is_served_is_described(series: Path) -> None:

@@ -108,7 +108,9 @@ def test_a_url_that_nothing_is_kept_of_is_told_as_that(share: Sharing, kept: Pat
     assert elsewhere.returncode == 1
     assert_one_clear_line(elsewhere.stderr, "192.0.2.1:7440", "neither token nor fingerprint", "urls")
     here = run(kept, "copy", bare(share.url), tmp_path)
-    assert_one_clear_line(here.stderr, "it speaks TLS", "token and fingerprint")
+    assert here.returncode == 1
+    assert_one_clear_line(here.stderr, "127.0.0.1:", " speaks TLS", "neither token nor fingerprint", "urls")
+    assert "RIPP peer" not in here.stderr
 
 
 def test_a_token_is_shown_to_nobody_but_who_has_the_certificate(share: Sharing, kept: Path, tmp_path: Path) -> None:

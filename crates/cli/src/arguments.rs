@@ -164,7 +164,7 @@ pub(crate) enum DeviceName {
 }
 
 /// Proxies an image can go through.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProxyName {
     /// The image itself.
     Exact,
@@ -236,12 +236,12 @@ pub(crate) struct RenderOptions {
     /// What the image goes through.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) proxy: ProxyName,
-    /// Azimuth of the key view, in degrees (slabs, scalar slabs, segments).
-    #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
-    pub(crate) key_az: f64,
-    /// Elevation of the key view, in degrees (slabs, scalar slabs, segments).
-    #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
-    pub(crate) key_el: f64,
+    /// Azimuth of the key view, in degrees (slabs, scalar slabs, segments, auto) [default: 30].
+    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+    pub(crate) key_az: Option<f64>,
+    /// Elevation of the key view, in degrees (slabs, scalar slabs, segments, auto) [default: 20].
+    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
+    pub(crate) key_el: Option<f64>,
     /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 192].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slabs: Option<u16>,
@@ -303,6 +303,9 @@ fn source() -> impl TypedValueParser<Value = String> {
 
 fn parse_source(written: OsString) -> Result<String, &'static str> {
     let text = written.into_string().map_err(|_| "it is no text in UTF-8: rename the file, or name a link to it")?;
+    if text.trim().is_empty() {
+        return Err("the name is empty, as a variable of the shell is that is not set: name a file, a folder or a URL");
+    }
     Ok(if text.contains("://") { text.trim().to_owned() } else { text })
 }
 
@@ -388,6 +391,7 @@ mod tests {
         assert_eq!(source(b" ripp://host:1/x\n"), Ok("ripp://host:1/x".to_owned()));
         assert_eq!(source(b" field.npy"), Ok(" field.npy".to_owned()));
         assert!(source(b"caf\xe9.npy").unwrap_err().contains("rename the file"));
+        assert!([&b""[..], b" "].iter().all(|nothing| source(nothing).unwrap_err().contains("the name is empty")));
         let command = ["visapult".into(), "info".into(), OsString::from_vec(b"caf\xe9.npy".to_vec())];
         let refused = Arguments::try_parse_from(command).unwrap_err().to_string();
         assert!(refused.contains("<SOURCE>") && refused.contains("rename the file"), "{refused}");

@@ -102,7 +102,7 @@ fn host_of(options: &BackendOptions) -> String {
     options.host.clone().unwrap_or_else(|| own_host(options.listen))
 }
 
-/// What was received from the time on at which there was something to show.
+/// What was received, and how fast it came from the time on at which there was something to show.
 fn report(received: FlowStatistics) -> String {
     let seconds = received.first_step.map_or(0.0, |at| at.elapsed().as_secs_f64()).max(1e-9);
     let fresh = if received.steps == 0 { 1.0 } else { received.fresh / received.steps as f64 };
@@ -110,7 +110,7 @@ fn report(received: FlowStatistics) -> String {
         "seconds": seconds,
         "steps_received": received.steps,
         "bytes": received.bytes,
-        "sustained_bps": received.bytes as f64 * 8.0 / seconds,
+        "sustained_bps": received.later_bytes as f64 * 8.0 / seconds,
         "fresh_share": fresh,
         "first_step_s": received.first_step_s,
     });

@@ -326,7 +326,7 @@ fn counted(values: u64) -> String {
 }
 
 /// A value with all of its digits, in as many places as one can read.
-fn readable(value: f32) -> String {
+pub(crate) fn readable(value: f32) -> String {
     let has_few_places = value == 0.0 || (1e-4..1e9).contains(&value.abs());
     if has_few_places { value.to_string() } else { format!("{value:e}") }
 }

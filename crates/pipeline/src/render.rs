@@ -1,6 +1,7 @@
 //! One image of one step, exact or through a proxy, with what it cost.
 
 mod choice;
+mod emptiness;
 mod passing;
 mod proxy;
 
@@ -12,6 +13,7 @@ use visapult_volume::{StepIndex, StepSpan, ValueRange};
 use visapult_volume_io::{Scale, Source, SourceInfo, nearest, with_derived};
 
 pub use choice::{Candidate, Choice};
+use emptiness::{is_empty, why_empty};
 use passing::Passing;
 use proxy::{Made, Maker};
 
@@ -32,6 +34,8 @@ use crate::step_store::StepKey;
 pub struct Rendered {
     /// The image, associated alpha.
     pub image: Image,
+    /// Why nothing is to be seen in the image, and what to do, as what follows *the picture is empty*; `None` where something is.
+    pub empty: Option<String>,
     /// What it cost.
     pub statistics: RenderStatistics,
 }
@@ -158,7 +162,8 @@ fn pass_through(
     let pool = rendering_threads(config.back_end.threads)?;
     let passing = Passing::new(source, key, config, memory, &pool)?;
     let load = started.elapsed().as_secs_f64();
-    let range = info.fields[key.field].declared_range.or(passing.range()).unwrap_or(NOTHING);
+    let known = info.fields[key.field].declared_range.or(passing.range());
+    let range = known.unwrap_or(NOTHING);
     let asked = config.transfer_function.clone().unwrap_or_else(|| plain(range, source.scale(key.field)));
     let transfer_function = TransferFunction { range: asked.range.or(Some([range.lo, range.hi])), ..asked };
     let making = Instant::now();
@@ -178,7 +183,7 @@ fn pass_through(
     };
     let seconds = Seconds { load, render: drawing.elapsed().as_secs_f64(), ..Seconds::default() };
     let (device, threads) = ("cpu".to_owned(), pool.current_num_threads());
-    let shown = Shown { info, key, range: Some(range), transfer_function, device, threads };
+    let shown = Shown { info, key, range: known, transfer_function, device, threads };
     let mut rendered =
         rendered(config, made, drawn, shown, Seconds { total: started.elapsed().as_secs_f64(), ..seconds });
     rendered.statistics.blocks = Some(passing.blocks());
@@ -215,7 +220,11 @@ fn rendered(config: &RenderConfig, made: Made, drawn: Rendering, shown: Shown<'_
         transfer_function: shown.transfer_function,
         told_apart: shown.range.and_then(|range| told_apart(field.scalar_type, range)),
     };
-    Rendered { image: drawn.image, statistics }
+    let empty = is_empty(&drawn.image).then(|| {
+        let meets = config.camera.meets(shown.info.grid(), config.size);
+        why_empty(&field.name, shown.range, &statistics.transfer_function, meets, config.proxy)
+    });
+    Rendered { image: drawn.image, empty, statistics }
 }
 
 /// Names of fields in one message.

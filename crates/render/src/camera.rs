@@ -151,6 +151,15 @@ impl Camera {
         })
     }
 
+    /// Whether a ray through the centre of a pixel, of an image of so many across and down, passes what is shown of the box of a grid.
+    pub fn meets(&self, grid: &Grid, [width, height]: [usize; 2]) -> bool {
+        let view = self.view(width, height);
+        let shown = view.shown(grid.stretched(self.stretch).world_edges());
+        let mut centres =
+            (0..height).flat_map(|row| (0..width).map(move |column| [column, row].map(|n| n as f64 + 0.5)));
+        centres.any(|[x, y]| shown.passed(view.eye, view.direction(x, y)).is_some())
+    }
+
     /// The camera turned about the vertical axis; where it looks steeply up or down, towards the horizon.
     #[must_use]
     pub fn turned(self, degrees: f64) -> Self {
@@ -273,6 +282,16 @@ mod tests {
 
     fn close(a: [f64; 3], b: [f64; 3]) -> bool {
         (0..3).all(|axis| (a[axis] - b[axis]).abs() < 1e-12)
+    }
+
+    #[test]
+    fn a_camera_that_looks_past_what_is_shown_of_the_box_meets_nothing() {
+        let meets = |camera: Camera| camera.meets(&Grid::of_size([8; 3]), [32, 24]);
+        assert!(meets(Camera::default()));
+        assert!(!meets(Camera { target: [3.0, 0.0, 0.0], ..Camera::default() }));
+        let cropped = Camera { crop: [[0.9, 1.0]; 3], fov_deg: 2.0, ..Camera::default() };
+        assert!(!meets(cropped));
+        assert!(meets(Camera { target: [0.45; 3], ..cropped }));
     }
 
     #[test]

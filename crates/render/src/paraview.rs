@@ -6,6 +6,7 @@
 //! opacity is a ramp over the range.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::{TransferFunction, TransferFunctionError};
 
@@ -20,8 +21,18 @@ struct ColorMapFile {
 /// The colour map in `text`, or `None` where it is not one of ParaView's.
 pub(crate) fn read(text: &str) -> Option<Result<TransferFunction, TransferFunctionError>> {
     let many = serde_json::from_str::<Vec<ColorMapFile>>(text).ok().and_then(|maps| maps.into_iter().next());
-    let map = many.or_else(|| serde_json::from_str(text).ok())?;
-    Some(convert(&map))
+    let map = many.or_else(|| serde_json::from_str(text).ok());
+    map.map_or_else(
+        || has_categories_alone(text).then_some(Err(TransferFunctionError::Categories)),
+        |map| Some(convert(&map)),
+    )
+}
+
+/// Whether the first map colours categories, and no values between them.
+fn has_categories_alone(text: &str) -> bool {
+    let Ok(file) = serde_json::from_str::<Value>(text) else { return false };
+    let map = file.get(0).unwrap_or(&file);
+    map.get("IndexedColors").is_some() && map.get("RGBPoints").is_none()
 }
 
 fn convert(map: &ColorMapFile) -> Result<TransferFunction, TransferFunctionError> {
@@ -85,6 +96,14 @@ mod tests {
     fn without_opacities_a_ramp_is_assumed() {
         let function = TransferFunction::from_json(r#"[{"RGBPoints":[0,0,0,0, 10,1,1,1]}]"#).unwrap();
         assert_eq!(function.evaluate(0.5), [0.5; 4]);
+    }
+
+    #[test]
+    fn a_map_of_categories_is_refused_as_that() {
+        for text in [r#"[{"Name":"KAAMS","IndexedColors":[1,0,0, 0,1,0]}]"#, r#"{"IndexedColors":[]}"#] {
+            let refused = TransferFunction::from_json(text).unwrap_err().to_string();
+            assert!(refused.contains("IndexedColors") && refused.contains("no RGBPoints"), "{refused}");
+        }
     }
 
     #[test]

@@ -55,6 +55,11 @@ pub enum TransferFunctionError {
     /// The range is empty or not finite.
     #[error("transfer function range [{}, {}] must be two finite numbers, the smaller first", .0[0], .0[1])]
     Range([f32; 2]),
+    /// A ParaView map of categories.
+    #[error(
+        "the ParaView colour map has IndexedColors, which are of categories, and no RGBPoints: export one that colours a range of values"
+    )]
+    Categories,
     /// A ParaView array does not have the right number of values.
     #[error("ParaView colour map: {array} has {count} values, which is not a multiple of 4 above 0")]
     ParaViewArray {
@@ -127,6 +132,15 @@ impl TransferFunction {
         }
     }
 
+    /// Whether it shows any value of `data`, however narrow what it shows is.
+    pub fn shows_any_of(&self, data: ValueRange) -> bool {
+        let Some([lo, hi]) = self.resolved_range(Some(data)).map(|ends| ends.map(f64::from)) else { return false };
+        let [from, to] = [data.lo, data.hi].map(|value| ((f64::from(value) - lo) / (hi - lo)) as f32);
+        let is_seen = |s: f32| self.evaluate(s)[3] > 0.0;
+        let mut between = self.points.iter().filter(|point| (from..=to).contains(&point[0]));
+        is_seen(from) || is_seen(to) || between.any(|point| point[4] > 0.0)
+    }
+
     /// The scalars at s = 0 and s = 1 for data of `data` range; `None` where neither is known. Never empty: a
     /// constant field lies at s = 1/2.
     pub fn resolved_range(&self, data: Option<ValueRange>) -> Option<[f32; 2]> {
@@ -197,6 +211,15 @@ mod tests {
 
     fn two_points() -> TransferFunction {
         TransferFunction { range: None, points: vec![[0.25, 0.0, 1.0, 0.5, 0.0], [0.75, 1.0, 0.0, 0.5, 0.5]] }
+    }
+
+    #[test]
+    fn values_are_shown_however_narrow_what_shows_them_is() {
+        let peak = [[0.4, 0.0], [0.5, 1.0], [0.6, 0.0]].map(|[s, a]| [s, 1.0, 1.0, 1.0, a]);
+        let function = TransferFunction { range: Some([50.0, 50.2]), points: peak.to_vec() };
+        let is_shown = |lo, hi| function.shows_any_of(ValueRange { lo, hi });
+        assert!(is_shown(0.0, 100.0) && is_shown(50.09, 50.09));
+        assert!(!is_shown(0.0, 50.0) && !is_shown(50.15, 100.0));
     }
 
     #[test]

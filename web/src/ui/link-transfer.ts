@@ -48,17 +48,19 @@ function readRange(text: string): TransferFunction["range"] | undefined {
 
 function readColours(text: string): Colours | undefined {
   if (isColourMapName(text)) return { kind: "map", name: text };
-  const stops = readLists(text, 4, MOST_STOPS)?.map(([s, r, g, b]) => [unit(s), unit(r), unit(g), unit(b)] as const);
+  const stops = readShares(text, 4, MOST_STOPS)?.map(([s, r, g, b]) => [s, r, g, b] as const);
   return stops && { kind: "stops", stops: stops.sort((p, q) => p[0] - q[0]) };
 }
 
 function readOpacity(text: string): readonly OpacityPoint[] | undefined {
-  const points = readLists(text, 2, MOST_POINTS)?.map(([s, a]): OpacityPoint => [unit(s), unit(a)]);
+  const points = readShares(text, 2, MOST_POINTS)?.map(([s, a]): OpacityPoint => [s, a]);
   return points && points.length >= 2 ? points.sort((p, q) => p[0] - q[0]) : undefined;
 }
 
-function unit(n: number): number {
-  return Math.min(1, Math.max(0, n));
+/** Lists of numbers of which each lies between 0 and 1. */
+function readShares(text: string, length: number, most: number): readonly (readonly number[])[] | undefined {
+  const lists = readLists(text, length, most);
+  return lists?.every((list) => list.every((n) => n >= 0 && n <= 1)) ? lists : undefined;
 }
 
 function listed(points: readonly (readonly number[])[]): string {

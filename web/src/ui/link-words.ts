@@ -1,22 +1,32 @@
-import { type FieldInfo, isolated, printable, type SourceInfo, type StepSpan } from "../wire/index";
+import type { Vec3 } from "../volume/index";
+import { type FieldInfo, type GridInfo, isolated, printable, type SourceInfo, type StepSpan } from "../wire/index";
 import { LINK_KEYS, type ReadLink } from "./hash";
-import { writeTransfer } from "./link-transfer";
+import { short, writeTransfer } from "./link-transfer";
 
 const MOST_NAMED = 3;
 const MOST_LETTERS = 24;
 
-type Said = Pick<ReadLink, "step" | "field" | "others" | "unknown" | "unusable">;
-type Source = Pick<SourceInfo, "live"> & { readonly fields: readonly Pick<FieldInfo, "name">[] };
+type Said = Pick<ReadLink, "step" | "field" | "others" | "mark" | "unknown" | "unusable">;
+type Source = Pick<SourceInfo, "live"> & {
+  readonly fields: readonly Pick<FieldInfo, "name">[];
+  readonly grid: Pick<GridInfo, "size">;
+};
 
 /** What a link says in vain to a source; empty where there is nothing. */
-export function linkWords(link: Said, { live, fields }: Source): string {
-  const { unknown } = link;
+export function linkWords(link: Said, { live, fields, grid }: Source): string {
+  const { unknown, mark } = link;
   const follows = link.step === null && !live ? ["step=live"] : [];
-  const unusable = [...link.unusable, ...follows, ...ofAbsentFields(link, fields)];
+  const outside = mark === null || isInside(mark, grid) ? [] : [`mark=${mark.map(short).join(",")}`];
+  const unusable = [...link.unusable, ...outside, ...follows, ...ofAbsentFields(link, fields)];
   const parts: string[] = [];
   if (unknown.length > 0) parts.push(`${named(unknown)}, which means nothing here: it may say ${LINK_KEYS.join(", ")}`);
   if (unusable.length > 0) parts.push(`${named(unusable)}, which cannot be used here: the default is shown instead`);
   return parts.length > 0 ? `This link says ${parts.join("; and ")}.` : "";
+}
+
+/** Whether a source has a place, in sample coordinates: half a sample may lie beyond the last, as before the first. */
+export function isInside(place: Vec3, { size }: Pick<GridInfo, "size">): boolean {
+  return place.every((n, axis) => n >= -0.5 && n <= size[axis] - 0.5);
 }
 
 function ofAbsentFields({ field, others }: Said, fields: readonly Pick<FieldInfo, "name">[]): readonly string[] {

@@ -10,7 +10,8 @@ export interface PlotActions {
 }
 
 const GRID = { stroke: "#272c33", width: 1 };
-const FONT = "10px system-ui, sans-serif";
+const FONT_PX = 10;
+const FONT = `${FONT_PX}px system-ui, sans-serif`;
 /** Where there are more, only what has no neighbours is a dot. */
 const DOTS_UP_TO = 64;
 const UNDRAWN = "The plot cannot be drawn: load the page again.";
@@ -103,7 +104,7 @@ export class Plot {
     return { width: Math.max(160, clientWidth), height: Math.max(60, clientHeight) };
   }
 
-  #options({ scale, timeName, valueName, unit }: Curve): uPlot.Options {
+  #options({ scale, steps, times, timeName, valueName, unit }: Curve): uPlot.Options {
     const { ink } = colours();
     const axis = { stroke: ink, grid: GRID, ticks: GRID, font: FONT, labelFont: FONT, labelSize: 14 };
     return {
@@ -112,7 +113,7 @@ export class Plot {
       padding: [8, 12, 0, 0],
       scales: { x: { time: false }, y: { distr: scale === "logarithmic" ? 3 : 1 } },
       axes: [
-        { ...axis, label: timeName, size: 22 },
+        { ...axis, label: timeName, ...timeAxis(times === steps) },
         {
           ...axis,
           label: [valueName, unit && `(${unit})`].filter(Boolean).join(" "),
@@ -168,6 +169,14 @@ export class Plot {
     if (!this.#curve) return;
     saveAs(new Blob([csvOf(this.#curve)], { type: "text/csv" }), csvName(this.#curve));
   }
+}
+
+/** Numbers of steps are whole, and so are those along the axis. */
+const WHOLE = [1, 2, 5].flatMap((n) => Array.from({ length: 15 }, (_, power) => n * 10 ** power)).sort((a, b) => a - b);
+
+/** The axis of time: the title begins below the numbers, which end `size` below the plot. */
+export function timeAxis(isOfSteps: boolean): Pick<uPlot.Axis, "ticks" | "gap" | "size" | "incrs"> {
+  return { ticks: { ...GRID, size: 4 }, gap: 4, size: 8 + FONT_PX + 4, ...(isOfSteps && { incrs: WHOLE }) };
 }
 
 /** Those of the page, or those that somebody has chosen for all pages. */

@@ -37,7 +37,7 @@ import { type ReadLink, readHash, writeHash } from "./hash";
 import type { Behind } from "./lag";
 import { legendsOf } from "./legends";
 import type { LifelinesShown } from "./lifelines-state";
-import { absentStepWords, linkWords, otherSourceWords } from "./link-words";
+import { absentStepWords, isInside, linkWords, otherSourceWords } from "./link-words";
 import { Meter } from "./meter";
 import { type Notice, Notices } from "./notices";
 import { OverTime, type OverTimeShown } from "./over-time";
@@ -513,7 +513,8 @@ export class Viewer {
     const plan = same ? this.#state.plan : null;
     this.#set({ source, steps, field, step, ...known, plan, playing, steering: this.#steeringShown() });
     this.#sendView();
-    if (isFirst && this.#link.mark) this.#picking.point({ place: this.#link.mark });
+    const { mark } = this.#link;
+    if (isFirst && mark && isInside(mark, source.grid)) this.#picking.point({ place: mark });
     if (isFirst) this.#overTime.watch(this.#link.plot);
     this.#showPicked();
   }

@@ -204,7 +204,8 @@ test("a range is taken if single precision has its bounds, in order", () => {
 
 describe("what a link says in vain", () => {
   const fields = [{ name: "p" }, { name: "q" }];
-  const words = (hash: string, live = false) => linkWords(readHash(hash), { live, fields });
+  const grid = { size: [48, 48, 1] } as const;
+  const words = (hash: string, live = false) => linkWords(readHash(hash), { live, fields, grid });
 
   test("is told, with what it may say", () => {
     expect(words("#field=q&range.p=0,1&step=3")).toBe("");
@@ -225,6 +226,14 @@ describe("what a link says in vain", () => {
     expect(words("#step=a&play=b&axes=c&map=d")).toMatch(/\u201caxes=c\u201d, and more, which cannot/);
   });
 
+  test("is told of a place that the source does not have", () => {
+    expect(words("#mark=47.5,-0.5,0")).toBe("");
+    expect(words("#mark=100,1,0")).toBe(
+      "This link says \u201cmark=100,1,0\u201d, which cannot be used here: the default is shown instead.",
+    );
+    expect(words("#mark=-5,1,1")).toMatch(/\u201cmark=-5,1,1\u201d, which cannot/);
+  });
+
   test("is told of a step that is not there, or not any more", () => {
     const steps = { first: 2, last: 5 };
     expect(absentStepWords(99, { first: 0, last: 0 }, false, false)).toBe("There is no step 99: step 0 is shown.");
@@ -233,6 +242,11 @@ describe("what a link says in vain", () => {
     expect(absentStepWords(1, steps, true, false)).toBe("Step 1 is gone: following the newest.");
     expect(absentStepWords(9, steps, true, true)).toBe("Step 9 is gone: following the newest.");
   });
+});
+
+test("stops and points beyond 0 and 1 are told, and the default is taken", () => {
+  for (const beyond of ["opacity=0,2;1,1", "opacity=-0.1,0;1,1", "map=0,0,0,0;1,1,1,1.5", "map=0,0,0,0;2,1,1,1"])
+    expect(readHash(`#${beyond}`)).toMatchObject({ transfer: null, unusable: [beyond] });
 });
 
 test("all stops and points of a link are taken, or none and that is told", () => {

@@ -9,6 +9,8 @@ use super::costs::BURST_S;
 use crate::finding::{Finding, Findings};
 use crate::text::{rate, share, time};
 
+/// What an `fq` holds where nothing is said.
+const FQ_PACKETS: u64 = 10_000;
 /// Their rates are those of classes.
 const CLASSFUL: [&str; 4] = ["htb", "hfsc", "cbq", "drr"];
 
@@ -110,18 +112,25 @@ fn short(host: &Host, name: &str, kind: &str, options: &Value, findings: &mut Fi
     let told = if kind == "pfifo_fast" { None } else { options["limit"].as_f64() };
     let Some(packets) = told.or_else(|| host.roots.number(&length).map(|packets| packets as f64)) else { return };
     let limit = packets * host.mtu as f64 * 8.0 / BURST_S;
+    let enough = enough(host);
     let finding =
         Finding::new("queue-short", "the interface's queue", format!("the `{kind}` of {name} holds {packets} packets"))
             .cost(format!(
                 "bursts that leave this host at {} overflow it, and are lost before they reach the line",
                 rate(host.wanted())
             ))
-            .better("1000 packets or more")
+            .better(format!("{enough} packets or more"))
             .by_hand(if kind == "pfifo_fast" {
-                format!("ip link set {name} txqueuelen 1000")
+                format!("ip link set {name} txqueuelen {enough}")
             } else {
-                format!("tc qdisc replace dev {name} root fq")
+                format!("tc qdisc replace dev {name} root fq limit {}", enough.max(FQ_PACKETS))
             })
             .limit(limit);
     findings.judge(host.wanted(), finding);
+}
+
+/// Packets that a queue has to hold, in thousands.
+fn enough(host: &Host) -> u64 {
+    let burst = host.wanted() * BURST_S / (host.mtu as f64 * 8.0);
+    ((burst / 1000.0).ceil() as u64).max(1) * 1000
 }

@@ -22,7 +22,7 @@ impl FlowHandle {
         Self(Arc::clone(receiver))
     }
 
-    /// What has been received since there was something to show.
+    /// What has been received.
     #[must_use]
     pub fn statistics(&self) -> FlowStatistics {
         self.0.lock().statistics

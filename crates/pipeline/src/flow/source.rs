@@ -24,6 +24,8 @@ const POLL: Duration = Duration::from_millis(100);
 const DECLARE_PATIENCE: Duration = Duration::from_secs(15);
 /// How long whoever dials waits for a step to show.
 const FIRST_STEP_PATIENCE: Duration = Duration::from_secs(5);
+/// Whoever names nobody most often has a variable of a shell that is not set.
+const NO_URL: &str = "the URL of what to receive is empty: give that which the simulation or visapult serve printed, or leave it out to wait for ranks that dial";
 /// What the session is for, as its request says.
 const SUBSCRIBE: &str = "visapult-subscribe";
 
@@ -57,6 +59,9 @@ impl FlowSource {
         if let Some(twice) = (1..urls.len()).find(|&later| urls[..later].contains(&urls[later])) {
             let twice = urls[twice].authority();
             return Err(FlowError::Usage(format!("the URL of {twice} is given twice: each rank has one of its own")));
+        }
+        if urls.is_empty() {
+            return Err(FlowError::Usage(NO_URL.to_owned()));
         }
         let (dialled, mut threads) = (urls.len(), Threads::new(options));
         for url in urls {

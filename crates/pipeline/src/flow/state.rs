@@ -89,15 +89,17 @@ pub(super) struct State {
     pub(super) turned_away: Option<String>,
 }
 
-/// What has been received of a flow since there was something to show.
+/// What has been received of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowStatistics {
     /// When the first step was there.
     pub first_step: Option<Instant>,
-    /// Steps after the first.
+    /// Steps, the first among them.
     pub steps: u64,
     /// Bytes of their values, with the ghost layers of PEs; what was lost on the way left out.
     pub bytes: u64,
+    /// Those that came once the first step was there.
+    pub later_bytes: u64,
     /// Sum over the steps of the share that is theirs.
     pub fresh: f64,
     /// Time from all ranks being there to the first step being there, in seconds.
@@ -356,10 +358,11 @@ impl State {
             statistics.first_step = Some(Instant::now());
             statistics.first_step_s = self.gathered.map(|at| at.elapsed().as_secs_f64());
         } else {
-            statistics.steps += 1;
-            statistics.bytes += received.fresh_bytes;
-            statistics.fresh += received.fresh();
+            statistics.later_bytes += received.fresh_bytes;
         }
+        statistics.steps += 1;
+        statistics.bytes += received.fresh_bytes;
+        statistics.fresh += received.fresh();
         self.pace.on_step(bytes, self.rtt_s(), self.on_the_way_now());
     }
 

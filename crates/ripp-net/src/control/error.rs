@@ -122,6 +122,12 @@ pub enum ControlError {
          ~/.config/visapult/urls"
     )]
     Bare(SocketAddr),
+    /// The same of this computer, where the listener wants both.
+    #[error(
+        "{0} speaks TLS, and the URL has neither token nor fingerprint: give all of it, as the listener printed it, or keep that in \
+         ~/.config/visapult/urls"
+    )]
+    BareHere(String),
     /// The address cannot be had.
     #[error("cannot listen on {at}: {cause}; {}", way_to_listen(cause))]
     Bind {
@@ -165,6 +171,8 @@ pub enum CloseReason {
     ByUs,
     /// The other end broke the protocol.
     Protocol(String),
+    /// The other end speaks TLS where nothing was to be encrypted.
+    Encrypted,
     /// TLS failed: what came was damaged or forged, or the other end refused us.
     Tls(String),
     /// The connection broke.
@@ -177,6 +185,7 @@ impl fmt::Display for CloseReason {
             Self::ByPeer => f.write_str("the other end closed the control link"),
             Self::ByUs => f.write_str("we closed the control link"),
             Self::Protocol(cause) => write!(f, "the other end broke the protocol of the control link: {cause}"),
+            Self::Encrypted => f.write_str("the other end speaks TLS, and here nothing is encrypted"),
             Self::Tls(cause) => write!(f, "TLS failed: {cause}"),
             Self::Lost(cause) => write!(f, "the control link broke: {cause}"),
         }

@@ -78,7 +78,7 @@ impl Pump {
             let outcome = if ended.is_some() { self.wait_for_room() } else { self.exchange() };
             ended = ended.or(outcome.err());
         };
-        let is_ours = matches!(reason, CloseReason::ByUs | CloseReason::Protocol(_) | CloseReason::Tls(_));
+        let is_ours = !matches!(reason, CloseReason::ByPeer | CloseReason::Lost(_));
         // Nobody else sets it.
         let _ = self.shared.reason.set(reason);
         let Self { mut stream, mut channel, outgoing, arrived, .. } = self;
@@ -184,7 +184,7 @@ impl Pump {
                 None => match self.frames.next() {
                     Ok(Some(message)) => message,
                     Ok(None) => return Ok(()),
-                    Err(long) => return Err(CloseReason::Protocol(too_long(long.0))),
+                    Err(long) => return Err(too_long(long.0)),
                 },
             };
             self.held = self.hand_over(message);
@@ -245,10 +245,10 @@ fn say_farewell(mut stream: TcpStream, mut channel: Channel) {
 /// What begins like this where nothing is encrypted is an alert of TLS.
 const ALERT: usize = 0x1503;
 
-fn too_long(bytes: usize) -> String {
+fn too_long(bytes: usize) -> CloseReason {
     if bytes >> 16 == ALERT {
-        "it speaks TLS: the URL has to have its token and fingerprint".to_owned()
+        CloseReason::Encrypted
     } else {
-        format!("a message of {bytes} bytes")
+        CloseReason::Protocol(format!("a message of {bytes} bytes"))
     }
 }

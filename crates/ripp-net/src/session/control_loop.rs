@@ -73,7 +73,9 @@ pub(super) fn run(shared: &Arc<Shared>, receiver: &ControlReceiver, recourse: &R
                     Err(End::Breach(why)) => shared.end_for_breach(&why),
                 }
             }
-            Some(ControlEvent::Closed(reason @ CloseReason::Protocol(_))) => shared.end_for_breach(&closed(&reason)),
+            Some(ControlEvent::Closed(reason @ (CloseReason::Protocol(_) | CloseReason::Encrypted))) => {
+                shared.end_for_breach(&closed(&reason));
+            }
             Some(ControlEvent::Closed(reason)) => shared.end(Some(&closed(&reason))),
             None => {}
         }

@@ -19,7 +19,7 @@ use super::setup::{self, ANSWER_PATIENCE, UDP_PATIENCE};
 use super::shared::{Out, Shared};
 use super::stream::{FALLBACK_STREAMS, Opener, Reached};
 use super::{Options, Service, Session, SessionError};
-use crate::control::{ControlError, ControlEvent, ControlLink, ControlReceiver};
+use crate::control::{CloseReason, ControlError, ControlEvent, ControlLink, ControlReceiver};
 use crate::identity::Identity;
 use crate::policy::least;
 use crate::text::printable;
@@ -279,6 +279,9 @@ fn next_message(shared: &Shared, receiver: &ControlReceiver, peer: &str) -> Resu
         match receiver.recv_timeout(left.min(LOOK)) {
             Some(ControlEvent::Message(bytes)) => {
                 return Message::from_bytes(&bytes).map_err(|cause| SessionError::message(&peer, &cause));
+            }
+            Some(ControlEvent::Closed(CloseReason::Encrypted)) => {
+                return Err(ControlError::BareHere(peer.to_owned()).into());
             }
             Some(ControlEvent::Closed(reason)) => return Err(SessionError::protocol(&peer, &reason)),
             None => {}
