@@ -24,12 +24,11 @@ NAME = "large"
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 SIZE = 512
 KEY_DEG = (30, 20)
-KEY = ("--key-az", KEY_DEG[0], "--key-el", KEY_DEG[1])
 TURNED_DEG = (16, 30, 45)
 ASKED = "<= 10 MB, 42 / 38 / 34 dB"
 PROXIES = {
-    "128 slabs": ["slabs", "--slabs", "128", *KEY],
-    "scalar slabs": ["scalar-slabs", *KEY],
+    "128 slabs": ["slabs", "--slabs", "128"],
+    "scalar slabs": ["scalar-slabs"],
     "bricks, level 2": ["bricks", "--bricks-level", "2"],
 }
 HEAD = f"""## Large fields
@@ -56,11 +55,11 @@ def write(n: int, folder: Path) -> tuple[Path, Path]:
     return folder / "field.json", folder / "tf.json"
 
 
-def render(field: Path, function: Path, turned: float, options: list[object]) -> tuple[np.ndarray, Row]:
+def render(field: Path, function: Path, turned: float, options: list[str]) -> tuple[np.ndarray, Row]:
     """The picture, associated colours and opacity, and what it cost."""
     out, cost = field.with_suffix(".png"), field.with_name("cost.json")
     azimuth, elevation = KEY_DEG
-    view = ["--az", azimuth + turned, "--el", elevation]
+    view = ["--key-az", azimuth, "--key-el", elevation, "--az", azimuth + turned, "--el", elevation]
     command = [VISAPULT, "render", field, "--tf", function, "--size", f"{SIZE}x{SIZE}", *view, "--out", out, "--json", cost, *options]
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     with Image.open(out) as drawn:

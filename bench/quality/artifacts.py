@@ -18,7 +18,6 @@ from subjects import Subject, subjects
 ROOT = Path(__file__).resolve().parents[2]
 VISAPULT = Path(os.environ.get("VISAPULT", ROOT / "target/release/visapult")).resolve()
 KEY_DEG = (30, 20)
-KEY = ("--key-az", KEY_DEG[0], "--key-el", KEY_DEG[1])
 TURNED_DEG = 45
 # Pixels of an image, of a crop, and of the line above each row.
 SIZE, CROP, LINE = 768, 232, 18
@@ -26,9 +25,9 @@ SIZE, CROP, LINE = 768, 232, 18
 CROPS = {"waves, thin shells": (400, 190), "head, CT": (240, 350)}
 PROXIES = {
     "exact": ["exact"],
-    "64 slabs": ["slabs", "--slabs", "64", *KEY],
-    "scalar slabs": ["scalar-slabs", *KEY],
-    "64 segments": ["segments", "--segments", "64", *KEY],
+    "64 slabs": ["slabs", "--slabs", "64"],
+    "scalar slabs": ["scalar-slabs"],
+    "64 segments": ["segments", "--segments", "64"],
     "bricks, half": ["bricks", "--bricks-level", "1"],
 }
 COLOURS = 128
@@ -43,10 +42,10 @@ def write_field(subject: Subject, folder: Path) -> tuple[Path, Path]:
     return folder / "field.json", Path(function)
 
 
-def picture(field: Path, function: Path, proxy: list[object]) -> Image.Image:
+def picture(field: Path, function: Path, proxy: list[str]) -> Image.Image:
     out = field.with_suffix(".png")
     azimuth, elevation = KEY_DEG
-    view = ["--az", azimuth + TURNED_DEG, "--el", elevation]
+    view = ["--key-az", azimuth, "--key-el", elevation, "--az", azimuth + TURNED_DEG, "--el", elevation]
     command = [VISAPULT, "render", field, "--tf", function, "--size", f"{SIZE}x{SIZE}", *view, "--proxy", *proxy, "--out", out]
     subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
     with Image.open(out) as drawn:

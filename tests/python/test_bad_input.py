@@ -244,11 +244,6 @@ def test_fields_without_contrast_render_and_say_so(values: float, tmp_path: Path
         (["--proxy", "slabs", "--key-az", "nan"], "--key-az"),
         (["--proxy", "segments", "--key-el", "inf"], "--key-el"),
         (["--proxy", "exact", "--budget", "1MB"], "--budget"),
-        (["--key-az", "5"], "--key-az says how a proxy is made"),
-        (["--key-el", "5"], "--key-el says how a proxy is made"),
-        (["--proxy", "bricks", "--key-az", "5"], "--key-az says nothing of --proxy bricks: name another (--proxy slabs, "),
-        (["--proxy", "segments", "--slabs", "5"], "--slabs says nothing of --proxy segments: name another (--proxy slabs, --proxy scalar-slabs)"),
-        (["--proxy", "slabs", "--budget", "5kB"], "--budget says nothing of --proxy slabs: name another (--proxy auto)"),
     ],
 )
 def test_options_that_do_not_fit(options: list[str], needle: str, tmp_path: Path) -> None:

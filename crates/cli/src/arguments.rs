@@ -164,7 +164,7 @@ pub(crate) enum DeviceName {
 }
 
 /// Proxies an image can go through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ProxyName {
     /// The image itself.
     Exact,
@@ -236,12 +236,12 @@ pub(crate) struct RenderOptions {
     /// What the image goes through.
     #[arg(long, value_enum, default_value = "exact")]
     pub(crate) proxy: ProxyName,
-    /// Azimuth of the key view, in degrees (slabs, scalar slabs, segments, auto) [default: 30].
-    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
-    pub(crate) key_az: Option<f64>,
-    /// Elevation of the key view, in degrees (slabs, scalar slabs, segments, auto) [default: 20].
-    #[arg(long, value_name = "DEGREES", allow_negative_numbers = true)]
-    pub(crate) key_el: Option<f64>,
+    /// Azimuth of the key view, in degrees (slabs, scalar slabs, segments).
+    #[arg(long, value_name = "DEGREES", default_value_t = 30.0, allow_negative_numbers = true)]
+    pub(crate) key_az: f64,
+    /// Elevation of the key view, in degrees (slabs, scalar slabs, segments).
+    #[arg(long, value_name = "DEGREES", default_value_t = 20.0, allow_negative_numbers = true)]
+    pub(crate) key_el: f64,
     /// Number of slabs [default: 64; of scalar slabs as many as the grid needs, at most 192].
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) slabs: Option<u16>,

@@ -8,7 +8,6 @@ use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::ValueEnum;
 use visapult_pipeline::{
     BackEnd, BackEndConfig, Camera, ChoiceReport, CodeBits, Device, RenderConfig, RenderProxy, RenderStatistics,
     SourceReport, TransferFunction, lend_to,
@@ -188,8 +187,6 @@ fn check_format(path: &Path) -> Result<()> {
     }
 }
 
-/// Where nothing else is asked for: azimuth and elevation of the key view.
-const KEY_DEG: [f64; 2] = [30.0, 20.0];
 /// Where nothing else is asked for: slabs of colour, segments of a ray, bytes of the proxy.
 const COLOR_SLABS: u16 = 64;
 const SEGMENTS: u16 = 64;
@@ -207,8 +204,7 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
         crop: options.crop.0,
     };
     camera.validate().context("the view makes no sense")?;
-    let [azimuth_deg, elevation_deg] = key_deg(options);
-    let key = Camera { azimuth_deg, elevation_deg, ..camera };
+    let key = Camera { azimuth_deg: options.key_az, elevation_deg: options.key_el, ..camera };
     key.validate().context("the key view (--key-az, --key-el) makes no sense")?;
     if !(0.01..=100.0).contains(&options.sample_step) {
         bail!("--sample-step {} must lie between 0.01 and 100", options.sample_step);
@@ -228,10 +224,12 @@ fn render_config(options: &RenderOptions, processes: &Processes) -> Result<Rende
 }
 
 fn proxy_of(options: &RenderOptions) -> Result<RenderProxy> {
-    refuse_options_of_others(options)?;
-    let key_deg = key_deg(options);
+    let key_deg = [options.key_az, options.key_el];
     Ok(match options.proxy {
-        ProxyName::Exact => RenderProxy::Exact,
+        ProxyName::Exact => {
+            refuse_options_of_proxies(options)?;
+            RenderProxy::Exact
+        }
         ProxyName::Bricks => RenderProxy::Bricks {
             level: options.bricks_level.unwrap_or(0),
             bits: options.bricks_bits.unwrap_or(CodeBits::EIGHT),
@@ -243,40 +241,21 @@ fn proxy_of(options: &RenderOptions) -> Result<RenderProxy> {
     })
 }
 
-/// Azimuth and elevation of the key view.
-fn key_deg(options: &RenderOptions) -> [f64; 2] {
-    [options.key_az.unwrap_or(KEY_DEG[0]), options.key_el.unwrap_or(KEY_DEG[1])]
-}
-
-/// Who says how a proxy is to be made wants it.
-fn refuse_options_of_others(options: &RenderOptions) -> Result<()> {
-    use ProxyName::{Auto, Bricks, ScalarSlabs, Segments, Slabs};
-    const KEYED: &[ProxyName] = &[Slabs, ScalarSlabs, Segments, Auto];
-    let given: [(&str, bool, &[ProxyName]); 7] = [
-        ("--key-az", options.key_az.is_some(), KEYED),
-        ("--key-el", options.key_el.is_some(), KEYED),
-        ("--slabs", options.slabs.is_some(), &[Slabs, ScalarSlabs]),
-        ("--segments", options.segments.is_some(), &[Segments]),
-        ("--budget", options.budget.is_some(), &[Auto]),
-        ("--bricks-level", options.bricks_level.is_some(), &[Bricks]),
-        ("--bricks-bits", options.bricks_bits.is_some(), &[Bricks]),
+/// Who says how fine a proxy shall be wants one; a key view is asked for beside exact images, too, by who compares.
+fn refuse_options_of_proxies(options: &RenderOptions) -> Result<()> {
+    let given = [
+        ("--slabs", options.slabs.is_some()),
+        ("--segments", options.segments.is_some()),
+        ("--budget", options.budget.is_some()),
+        ("--bricks-level", options.bricks_level.is_some()),
+        ("--bricks-bits", options.bricks_bits.is_some()),
     ];
-    let Some((option, _, proxies)) = given.into_iter().find(|(_, is, of)| *is && !of.contains(&options.proxy)) else {
-        return Ok(());
-    };
-    let shown = |proxy: &ProxyName| format!("--proxy {}", name_of(*proxy));
-    let (all, chosen) = (proxies.iter().map(shown).collect::<Vec<_>>().join(", "), name_of(options.proxy));
-    if options.proxy == ProxyName::Exact {
+    if let Some((option, _)) = given.into_iter().find(|(_, is_given)| *is_given) {
         bail!(
-            "{option} says how a proxy is made, and an exact image goes through none: name one ({all}), or leave it out"
+            "{option} says how fine a proxy is, and an exact image goes through none: name one with --proxy, or leave it out"
         );
     }
-    bail!("{option} says nothing of --proxy {chosen}: name another ({all}), or leave it out")
-}
-
-/// As it is written.
-fn name_of(proxy: ProxyName) -> String {
-    proxy.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    Ok(())
 }
 
 fn read_transfer_function(path: &Path) -> Result<TransferFunction> {
