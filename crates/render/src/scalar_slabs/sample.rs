@@ -151,9 +151,9 @@ impl Task for Sampling<'_> {
             for face in first as usize..end as usize {
                 let number = face as f64;
                 let mut at = [[0.0; LANES]; 3];
-                for axis in 0..3 {
-                    for lane in 0..LANES {
-                        at[axis][lane] = self.rays.first[axis][lane] + number * self.rays.step[axis][lane];
+                for (axis, along) in at.iter_mut().enumerate() {
+                    for (lane, at) in along.iter_mut().enumerate() {
+                        *at = self.rays.first[axis][lane] + number * self.rays.step[axis][lane];
                     }
                 }
                 let (values, owned) = owned_values(block, &bounds, &at);

@@ -48,9 +48,9 @@ impl Task for Reading<'_> {
         let mut last = 0;
         for (chunk, values) in self.values.chunks_mut(LANES).enumerate() {
             let mut at = [[0.0; LANES]; 3];
-            for axis in 0..3 {
-                for lane in 0..LANES {
-                    at[axis][lane] = self.start[axis] + (chunk * LANES + lane) as f64 * self.step[axis];
+            for (axis, along) in at.iter_mut().enumerate() {
+                for (lane, at) in along.iter_mut().enumerate() {
+                    *at = self.start[axis] + (chunk * LANES + lane) as f64 * self.step[axis];
                 }
             }
             let mut left = values.len();
