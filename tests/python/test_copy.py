@@ -174,29 +174,6 @@ def test_a_dry_run_names_what_it_would_do_in_every_direction(shared: tuple[Path,
             assert len(differing) == 4
 
 
-def test_a_dry_run_tells_what_would_fail(tmp_path: Path) -> None:
-    run_folder = tmp_path / "giving" / "run"
-    (run_folder / "closed").mkdir(parents=True)
-    for name in ("closed/inner", "secret", "open"):
-        (run_folder / name).write_text("text")
-    prefix = without_rights()
-    (run_folder / "secret").chmod(0)
-    (run_folder / "closed").chmod(0)
-    with sharing(tmp_path / "giving", prefix=prefix) as giving, sharing(tmp_path / "taking", "--write", "--fetch", "127.0.0.1") as taking:
-        new = f"{tmp_path}/new/"
-        for places in ((f"{giving.url}/run", new), (run_folder, taking.url), (run_folder, new), (f"{giving.url}/run", taking.url)):
-            for options in (("--dry-run",), ()):
-                ended = Process([*prefix, VISAPULT, "copy", *places, *options]).end(SOON)
-                told = sorted(line for line in ended.stderr.splitlines() if "cannot be read: permission denied" in line)
-                assert [line.split(":")[1].strip() for line in told] == ["run/closed", "run/secret"], ended
-                assert ended.code == 3, ended
-                last = ended.stdout.splitlines()[-1]
-                assert last == "would copy 1 file, 4 bytes; 0 files there already; 2 would fail" if options else "; 2 FAILED" in last, last
-            for at in (tmp_path / "new", tmp_path / "taking" / "run"):
-                shutil.rmtree(at, ignore_errors=True)
-    (run_folder / "closed").chmod(0o755)
-
-
 def test_names_that_copies_keep_are_told_and_not_passed_over(shared: tuple[Path, str], tmp_path: Path) -> None:
     folder, url = shared
     (folder / "run").mkdir()

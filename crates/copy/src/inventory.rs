@@ -155,7 +155,7 @@ impl Asking<'_> {
         if is_content {
             asked += "/.";
         }
-        let verb = Verb::Get { paths: vec![asked], only: self.only.clone(), span: None, part: None, foresees: false };
+        let verb = Verb::Get { paths: vec![asked], only: self.only.clone(), span: None, part: None };
         let mut request = Request::new(&fresh_job()?, verb);
         request.able.push(GRANTS.to_owned());
         let session = dial(&self.remote.url, self.session, &request)?;

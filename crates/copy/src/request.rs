@@ -61,9 +61,6 @@ pub(crate) enum Verb {
         /// Which part of the fields in the one source.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         part: Option<FieldPart>,
-        /// Nothing is to be copied: what could not be read is told as what cannot be listed.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        foresees: bool,
     },
     /// The listener gives what the dialler wants of these, as one node of a striped share, of which another lists and counts.
     Stripe {
@@ -199,19 +196,12 @@ mod tests {
     fn requests_survive_the_journey() {
         let only = Patterns { include: vec!["*.h5".to_owned()], ..Patterns::default() };
         for verb in [
-            Verb::Get {
-                paths: vec![escaped(b"a b/\xff")],
-                only,
-                span: Some(Span { start: 5, end: None }),
-                part: None,
-                foresees: true,
-            },
+            Verb::Get { paths: vec![escaped(b"a b/\xff")], only, span: Some(Span { start: 5, end: None }), part: None },
             Verb::Get {
                 paths: vec![String::new()],
                 only: Patterns::default(),
                 span: None,
                 part: Some(FieldPart::default()),
-                foresees: false,
             },
             Verb::Put { to: String::new(), into: true, wish: Wish { dry_run: true, ..Wish::default() } },
         ] {

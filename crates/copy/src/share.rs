@@ -254,26 +254,18 @@ impl Share {
         let began = Instant::now();
         let outcome = match (self.rights.out_of_hours(&copy.session), &request.verb) {
             (Some(why), _) => Err(CopyError::Here(why)),
-            (None, Verb::Get { paths, only, span, part, foresees }) => {
+            (None, Verb::Get { paths, only, span, part }) => {
                 if request.is_able(STRIPES) && part.is_none() {
                     self.tell_nodes(&copy.session);
                 }
                 self.tell_itself(&copy.session);
                 let begin = if request.is_able(EARLY) { Begin::AtOnce } else { Begin::WhenAsked };
                 let tells_grants = request.is_able(GRANTS);
-                let (span, part, foresees) = (*span, part.as_ref(), *foresees);
-                let which = Which { only, span, part, begin, tells_grants, foresees };
+                let which = Which { only, span: *span, part: part.as_ref(), begin, tells_grants };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Stripe { paths, only, span }) => {
-                let which = Which {
-                    only,
-                    span: *span,
-                    part: None,
-                    begin: Begin::WhenAsked,
-                    tells_grants: false,
-                    foresees: false,
-                };
+                let which = Which { only, span: *span, part: None, begin: Begin::WhenAsked, tells_grants: false };
                 self.give(&copy.session, paths, &which, stop, &mut told)
             }
             (None, Verb::Fetch { .. }) => self.fetch(&copy, &request, stop, &mut told),

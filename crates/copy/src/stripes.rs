@@ -94,7 +94,7 @@ impl<'a> Striped<'a> {
     /// The same, of a node that neither lists nor counts.
     fn part_of(&self) -> Option<Request> {
         // A part of fields is made by one.
-        let Verb::Get { paths, only, span, part: None, .. } = &self.request.verb else { return None };
+        let Verb::Get { paths, only, span, part: None } = &self.request.verb else { return None };
         let verb = Verb::Stripe { paths: paths.clone(), only: only.clone(), span: *span };
         Some(Request::new(&self.request.job, verb).weighing(self.request.weight))
     }

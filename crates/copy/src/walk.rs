@@ -5,13 +5,10 @@ mod stored;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, Metadata, MetadataExt};
-use rustix::fs::{Access, AtFlags};
-use rustix::io::Errno;
 
 use self::folders::FolderWalk;
 use self::stored::StoredWalk;
@@ -50,8 +47,6 @@ pub(crate) struct Walk {
     filter: Filter,
     /// What is in the one that is walked now.
     within: Option<Within>,
-    /// Files that cannot be read are told as what cannot be listed.
-    foresees: bool,
 }
 
 /// What is in a root.
@@ -64,12 +59,7 @@ enum Within {
 
 impl Walk {
     pub(crate) fn new(roots: Vec<Root>, filter: Filter) -> Self {
-        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, within: None, foresees: false }
-    }
-
-    /// The same where nothing is copied, and files that could not be are to be told of: none of them is opened.
-    pub(crate) fn foreseeing(self, foresees: bool) -> Self {
-        Self { foresees, ..self }
+        Self { roots: roots.into_iter().map(Arc::new).collect(), filter, within: None }
     }
 
     /// The stores that are walked.
@@ -137,26 +127,15 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Found> {
         loop {
-            let mut found = self.within.as_mut().and_then(Within::next);
-            if found.is_none() {
-                self.within = None;
-                let root = self.roots.pop_front()?;
-                found = self.begin(&root);
+            if let Some(found) = self.within.as_mut().and_then(Within::next) {
+                return Some(found);
             }
-            if let Some(found) = found {
-                return Some(if self.foresees { foreseen(found) } else { found });
+            self.within = None;
+            let root = self.roots.pop_front()?;
+            if let Some(found) = self.begin(&root) {
+                return Some(found);
             }
         }
-    }
-}
-
-/// What is found, or why it could not be copied: a file may be there for others.
-fn foreseen(found: Found) -> Found {
-    let Found::Entry { entry: Entry { kind: Kind::File { .. }, .. }, root, path } = &found else { return found };
-    let Base::Folder(dir) = &root.base else { return found };
-    match rustix::fs::accessat(dir.as_fd(), path, Access::READ_OK, AtFlags::empty()) {
-        Err(Errno::ACCESS) => unlisted(root, path, &Errno::ACCESS.into()),
-        _ => found,
     }
 }
 

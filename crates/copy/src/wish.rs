@@ -44,11 +44,6 @@ impl Wish {
     pub(crate) fn is_comparison(&self) -> bool {
         self.dry_run && self.alike == Alike::Content
     }
-
-    /// What would come of a copy is asked, and nothing of the sources is read that would tell what cannot be.
-    pub(crate) fn foresees(&self) -> bool {
-        self.dry_run && !self.hashes && !self.is_comparison()
-    }
 }
 
 /// A part of the files: those whose paths below the destination fall to it.

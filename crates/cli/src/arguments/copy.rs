@@ -176,7 +176,7 @@ pub(crate) struct CopyOptions {
     /// (0-1MiB, 1GiB-). A DST that is there and is not this part is left as it is.
     #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
     pub(crate) range: Option<Span>,
-    /// Only tell what would be copied, made and deleted, and what could not be read: a line for each, and one for all.
+    /// Only tell what would be copied, made and deleted: a line for each, and one for all.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Copy everything from its beginning, whatever is there.

@@ -152,6 +152,5 @@ fn walk(sources: &[Near<'_>], options: &CopyOptions, moment: SystemTime, stop: &
         (None, Some(part), Near::Path(_)) => source.root(moment, stop)?.part(&part, Turn::default()),
     };
     let roots = sources.iter().map(root).collect::<Result<_, _>>()?;
-    let filter = Filter::new(&options.only).map_err(CopyError::Here)?;
-    Ok(Walk::new(roots, filter).foreseeing(options.wish.foresees()))
+    Ok(Walk::new(roots, Filter::new(&options.only).map_err(CopyError::Here)?))
 }

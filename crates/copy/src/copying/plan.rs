@@ -81,7 +81,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Self, CopyError> {
         static NO_LIMIT: AtomicU64 = AtomicU64::new(0);
         let (only, part) = (options.only.clone(), options.part());
-        let verb = Verb::Get { paths, only, span: options.span, part, foresees: options.wish.foresees() };
+        let verb = Verb::Get { paths, only, span: options.span, part };
         let request = options.request(&fresh_job()?, verb);
         let striped = Striped::new(&first.url, request, options.session.clone(), &|_| true, &NO_LIMIT);
         Ok(Self::Pull { striped: Box::new(striped), to, into })

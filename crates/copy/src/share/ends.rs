@@ -32,8 +32,6 @@ pub(super) struct Which<'a> {
     pub(super) begin: Begin,
     /// Whoever may not read what they ask for is told what they may read below.
     pub(super) tells_grants: bool,
-    /// Nothing is to be copied, and what could not be is told.
-    pub(super) foresees: bool,
 }
 
 impl Share {
@@ -72,8 +70,8 @@ impl Share {
         drop(opened);
         let filter = Filter::new(which.only).map_err(CopyError::Here)?;
         let mut given = Moved::default();
-        let lister = Lister::start(Walk::new(roots, filter).foreseeing(which.foresees));
-        let outcome = give(session, lister, which.begin, stop, &mut given, &mut |_| {});
+        let outcome =
+            give(session, Lister::start(Walk::new(roots, filter)), which.begin, stop, &mut given, &mut |_| {});
         (told.files, told.bytes) = (given.tally.files, given.arrived);
         told.fault = failures(given.tally.failed);
         outcome

@@ -68,8 +68,7 @@ impl Share {
             }
         };
         let options = Options { most_receive_bps: self.most_receive_bps(session, *most_bps), ..self.session.clone() };
-        let (only, part, foresees) = (only.clone(), part.clone(), wish.foresees());
-        let verb = Verb::Get { paths: paths.clone(), only, span: *span, part, foresees };
+        let verb = Verb::Get { paths: paths.clone(), only: only.clone(), span: *span, part: part.clone() };
         // What is fetched may be in this very share.
         let request = Request::new(&format!("{}-from", request.job), verb).weighing(request.weight);
         let is_over = AtomicBool::new(false);
