@@ -80,7 +80,7 @@ def test_a_part_of_a_file_does_not_take_the_place_of_another(is_push: bool, tmp_
         assert copy(source, target["whole"]).code == 0
         refused = copy(source, target["whole"], "--range", "0-1MiB")
         assert refused.code == 3, refused
-        assert_one_clear_line(refused.stderr, "whole: cannot be written: a file that is not this part of it has its name")
+        assert_one_clear_line(refused.stderr, "whole: cannot be written: a file of another size than this part has its name")
         assert (taking / "whole").read_bytes() == (giving / "large.raw").read_bytes()
         assert "; 1 would fail" in copy(source, target["whole"], "--range", "0-1MiB", "--dry-run").stdout
         # The same part goes on, and is found there.
@@ -92,6 +92,12 @@ def test_a_part_of_a_file_does_not_take_the_place_of_another(is_push: bool, tmp_
         again = copy(*part)
         assert again.code == 0 and "goes on from" in again.stderr, again
         assert "1 file there already" in copy(*part).stdout
+        assert copy(*part, "--no-resume").code == 0
+        # One that is as long, as when the source has changed since, and any other where that is asked for.
+        assert copy(source, target["part"], "--range", "2MiB-36MiB").code == 0
+        assert (taking / "part").read_bytes() == (giving / "large.raw").read_bytes()[2 * MEBI : 36 * MEBI]
+        assert copy(source, target["part"], "--range", "0-1MiB", "--no-resume").code == 0
+        assert (taking / "part").stat().st_size == MEBI
         assert copy(*part, "--no-resume").code == 0
         assert (taking / "part").read_bytes() == (giving / "large.raw").read_bytes()[MEBI : 35 * MEBI]
 

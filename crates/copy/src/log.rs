@@ -17,6 +17,7 @@ use crate::ranges::{RangeHash, count};
 use crate::source_id::SourceId;
 
 const MAGIC: &[u8; 16] = b"VISAPULT COPY 3\n";
+const ANY_VERSION: &[u8] = b"VISAPULT COPY ";
 const HEADER: usize = 56;
 /// Where in the header its last part begins.
 const SOURCE: usize = 48;
@@ -109,9 +110,10 @@ fn record(index: u64, hash: &RangeHash) -> Vec<u8> {
 
 /// A log has another source than this origin, or an older build has written it.
 fn is_elsewhere(bytes: &[u8], origin: &Origin) -> bool {
-    let is_ours = bytes.starts_with(MAGIC);
+    // What a crash has left of a header tells nothing.
+    let is_a_log = bytes.len() >= MAGIC.len() && bytes.starts_with(ANY_VERSION);
     let source = bytes.get(SOURCE..HEADER);
-    !bytes.is_empty() && (!is_ours || source.is_some_and(|source| source != origin.source.to_be_bytes()))
+    is_a_log && (!bytes.starts_with(MAGIC) || source.is_some_and(|source| source != origin.source.to_be_bytes()))
 }
 
 /// The ranges that a log of this origin tells of, and where the last record ends.

@@ -7,18 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::endpoint::Endpoint;
 use crate::names::last_name;
 
-/// Of two places that are not the same this differs.
+/// Of two paths that are not the same this differs; which machine they are on it does not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SourceId(u64);
 
 impl SourceId {
-    /// The folder, or folders, that these are in.
+    /// The folder that these are in; nowhere where there are several: another file of those may be there when the same is copied again.
     pub(crate) fn around(sources: &[Endpoint]) -> Self {
-        let mut folders: Vec<_> = sources.iter().map(folder_of).collect();
-        folders.sort_unstable();
-        folders.dedup();
-        let all = folders.into_iter();
-        all.reduce(|all, one| all.below(&one.0.to_be_bytes())).unwrap_or_default()
+        let mut folders = sources.iter().map(folder_of);
+        let first = folders.next().unwrap_or_default();
+        if folders.all(|other| other == first) { first } else { Self::default() }
     }
 
     /// What is called `name` there.
@@ -90,7 +88,9 @@ mod tests {
         assert_eq!(one, around(&["ripp://127.0.0.1:5/data/run/."]));
         assert_eq!(one, around(&["ripp://127.0.0.1:5/data/run"]).below(b"run"));
         assert_ne!(one, around(&["ripp://127.0.0.1:5/data/other/a"]));
-        assert_ne!(one, around(&["ripp://127.0.0.1:5/data/run/a", "ripp://127.0.0.1:5/data/other/a"]));
+        let several = around(&["ripp://127.0.0.1:5/data/run/a", "ripp://127.0.0.1:5/data/other/a"]);
+        assert_eq!(several, around(&["ripp://127.0.0.1:5/data/other/b", "ripp://127.0.0.1:5/data/third/a"]));
+        assert_ne!(one, several);
         assert_ne!(one, one.in_share(SourceId::at(Path::new("/data"))));
     }
 

@@ -34,7 +34,7 @@ impl Keeping {
     const FEW_CODES: Self = Self { most: 16.0, beside: [0.0, 0.5] };
     /// So many codes that cells at whose corners values lie well beyond the range still show it where it is. More would be told apart by codes, but not by the half
     /// floats that pages hold large levels as.
-    const MANY_CODES: Self = Self { most: 32.0, beside: [4.0, 8.0] };
+    const MANY_CODES: Self = Self { most: 32.0, beside: [2.0, 8.0] };
 
     fn of(bits: CodeBits) -> &'static Self {
         if bits.is_wide() { &Self::MANY_CODES } else { &Self::FEW_CODES }
@@ -65,7 +65,8 @@ pub fn bricks_keep(
     };
     let around = || {
         let unit = width.log2().floor().exp2();
-        let [lo, hi] = [((lo / unit - beside).floor() * unit) as f32, ((hi / unit + beside).ceil() * unit) as f32];
+        let [lo, hi] = [lo - beside * width, hi + beside * width];
+        let [lo, hi] = [(lo / unit).floor() * unit, (hi / unit).ceil() * unit].map(|end| end as f32);
         data.overlap(ValueRange { lo, hi })
     };
     before.filter(|kept| is_narrow(*kept) && holds(kept)).or_else(around)
@@ -117,7 +118,11 @@ mod tests {
         let kept = sixteen([0.0, 1.0], None).unwrap();
         assert_eq!([kept.lo, kept.hi], [-8.0, 9.0]);
         assert_eq!(sixteen([3.0, 4.0], Some(kept)), Some(kept));
-        for shown in [[5.0, 6.0], [0.0, 0.1]] {
+        for (lo, hi) in [(0.0, 1.9), (-3.0, -2.01), (7.0, 11.0)] {
+            let (kept, moved) = (sixteen([lo, hi], None), 5.0 * (hi - lo));
+            assert_eq!(sixteen([lo + moved, hi + moved], kept), kept);
+        }
+        for shown in [[8.0, 9.0], [0.0, 0.1]] {
             assert_ne!(sixteen(shown, Some(kept)), Some(kept));
         }
         assert_eq!(sixteen([0.0, 1.0], eight(data, Some([0.0, 1.0]), None)), Some(kept));

@@ -173,7 +173,7 @@ pub(crate) struct CopyOptions {
     #[arg(long, requires = "delete")]
     pub(crate) delete_unmatched: bool,
     /// Copy these bytes of the one file SRC to the new file DST: from A on, before B, in bytes, kB, MiB and so on; without B to its end
-    /// (0-1MiB, 1GiB-). A DST that is there and is not this part is left as it is.
+    /// (0-1MiB, 1GiB-). A DST that is there and has another size is left as it is.
     #[arg(long, value_name = "A-B", value_parser = parse_span, conflicts_with_all = ["include", "exclude", "delete"])]
     pub(crate) range: Option<Span>,
     /// Only tell what would be copied, made and deleted: a line for each, and one for all.

@@ -41,7 +41,7 @@ const A_FOLDER: &str = "a folder has its name";
 const NO_FILE: &str = "something that is no file has its name";
 
 /// Why a part of a file has no place: it would be all that is left of another.
-const NO_PART: &str = "a file that is not this part of it has its name: remove that, or name a new file";
+const NO_PART: &str = "a file of another size than this part has its name: remove that, or name a new file";
 
 /// What is to be done about something that has the name of something of another kind.
 pub(crate) const IN_WAY: &str = "remove that, or copy with delete";
@@ -264,7 +264,7 @@ impl Tree {
     fn file(&mut self, spot: &Spot, size: u64, has_holes: bool) -> io::Result<Verdict> {
         if let LevelDir::Store(target) = &spot.dir {
             let there = target.there(&spot.path())?;
-            if self.is_part() && there.as_ref().is_some_and(|there| there.size != size) {
+            if self.is_part() && !self.wish.anew && there.as_ref().is_some_and(|there| there.size != size) {
                 return Err(io::Error::other(NO_PART));
             }
             let pending = self.pending(spot, size, there.is_some());
@@ -294,7 +294,9 @@ impl Tree {
             Some(there) if !there.is_file() && !there.is_symlink() => {
                 Err(self.no_place(Some(&there), "a file", NO_FILE))
             }
-            Some(there) if self.is_part() && !(there.is_file() && is_same(&there)) => Err(io::Error::other(NO_PART)),
+            Some(there) if self.is_part() && !self.wish.anew && there.is_file() && there.len() != size => {
+                Err(io::Error::other(NO_PART))
+            }
             Some(there) if there.is_file() && is_same(&there) && !self.wish.anew => {
                 if !self.wish.dry_run {
                     self.dressing.mend_mode(spot, &there);

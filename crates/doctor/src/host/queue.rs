@@ -129,8 +129,11 @@ fn short(host: &Host, name: &str, kind: &str, options: &Value, findings: &mut Fi
     findings.judge(host.wanted(), finding);
 }
 
+/// More thousands of packets the system's tools do not take.
+const MOST_THOUSANDS: f64 = 4_000_000.0;
+
 /// Packets that a queue has to hold, in thousands.
 fn enough(host: &Host) -> u64 {
-    let burst = host.wanted() * BURST_S / (host.mtu as f64 * 8.0);
-    ((burst / 1000.0).ceil() as u64).max(1) * 1000
+    let burst = host.wanted() * BURST_S / (host.mtu.max(1) as f64 * 8.0);
+    (burst / 1000.0).ceil().clamp(1.0, MOST_THOUSANDS) as u64 * 1000
 }
