@@ -34,26 +34,16 @@ pub(crate) fn begin(url: &RippUrl, options: &Options, request: &Request) -> Resu
     Ok(Session::begin(url, &trust, None, &session)?)
 }
 
-/// [`dial`], which whoever is silent makes last for seconds, unless `stop` is set first.
-pub(crate) fn dial_unless(
+/// [`dial`] or [`begin`], which whoever is silent makes last for seconds, unless `stop` is set first.
+pub(crate) fn reach(
     stop: &AtomicBool,
+    way: fn(&RippUrl, &Options, &Request) -> Result<Session, CopyError>,
     url: &RippUrl,
     options: &Options,
     request: &Request,
 ) -> Result<Session, CopyError> {
     let (url, options, request) = (url.clone(), options.clone(), request.clone());
-    unless_stopped(stop, move || dial(&url, &options, &request))
-}
-
-/// The same of [`begin`].
-pub(crate) fn begin_unless(
-    stop: &AtomicBool,
-    url: &RippUrl,
-    options: &Options,
-    request: &Request,
-) -> Result<Session, CopyError> {
-    let (url, options, request) = (url.clone(), options.clone(), request.clone());
-    unless_stopped(stop, move || begin(&url, &options, &request))
+    unless_stopped(stop, move || way(&url, &options, &request))
 }
 
 /// What `work` comes to. Where a store or a share is silent, that takes its time: once it is to stop, it is left to end by itself.

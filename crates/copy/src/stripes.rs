@@ -7,7 +7,7 @@ use std::thread;
 
 use visapult_ripp_net::{Options, RippUrl, Session, Token};
 
-use crate::dialling::{dial, dial_unless};
+use crate::dialling::{dial, reach};
 use crate::error::CopyError;
 use crate::request::{EARLY, Request, STRIPES, Verb};
 
@@ -54,12 +54,12 @@ impl<'a> Striped<'a> {
 
     /// Dials the share; where that does not answer any more, another node of it.
     pub(crate) fn dial(&self, stop: &AtomicBool) -> Result<Session, CopyError> {
-        let dial = |url| dial_unless(stop, url, &self.options, &self.request);
-        let outcome = dial(self.url);
+        let dialled = |url| reach(stop, dial, url, &self.options, &self.request);
+        let outcome = dialled(self.url);
         let nodes = self.nodes.borrow();
         match outcome {
             Err(cause) if cause.may_pass() => {
-                let session = nodes.iter().find_map(|node| dial(node).ok());
+                let session = nodes.iter().find_map(|node| dialled(node).ok());
                 session.ok_or_else(|| if stop.load(Ordering::Relaxed) { CopyError::Stopped } else { cause })
             }
             outcome => outcome,

@@ -10,7 +10,7 @@ use visapult_ripp_net::{Clients, Listener, ListenerOptions, Session, Token, Trus
 use super::CopyOptions;
 use super::near::Near;
 use super::plan::Plan;
-use crate::dialling::{begin_unless, dial_unless, unless_stopped};
+use crate::dialling::{begin, dial, reach, unless_stopped};
 use crate::error::CopyError;
 use crate::fields::Turn;
 use crate::filter::Filter;
@@ -44,7 +44,7 @@ impl Plan<'_> {
                     let verb =
                         Verb::Put { to: escaped(to.path.as_os_str().as_encoded_bytes()), into: *into, wish: one.wish };
                     let request = one.request(options, job, verb);
-                    let session = begin_unless(stop, one.url, &one.session(options), &request)?;
+                    let session = reach(stop, begin, one.url, &one.session(options), &request)?;
                     let outcome = give(&session, lister, Begin::AtOnce, stop, &mut attempt.moved, watch);
                     if let Err(CopyError::Session(_)) = outcome {
                         // Why we were not admitted, if so.
@@ -76,7 +76,7 @@ impl Plan<'_> {
                 };
                 let fetch = |one: &Into, attempt: &mut Attempt, watch: &mut dyn FnMut(Event)| {
                     let request = one.request(options, job, verb(one));
-                    let session = dial_unless(stop, one.url, &options.session, &request)?;
+                    let session = reach(stop, dial, one.url, &options.session, &request)?;
                     attempt.was_admitted = true;
                     follow(&session, stop, &mut attempt.moved, watch)
                 };
